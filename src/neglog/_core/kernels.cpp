@@ -1,0 +1,134 @@
+// The loops over the scalar formulas. CMake compiles this file once per instruction set, with NEGLOG_ISA set to
+// the name of the set; dispatch.cpp chooses among the results when the module is imported.
+
+#include "kernels.hpp"
+
+#include <algorithm>
+
+#include "rows.hpp"
+#include "tweedie.hpp"
+
+#ifndef NEGLOG_ISA
+#error "NEGLOG_ISA must name the instruction set this file is compiled for"
+#endif
+
+#define NEGLOG_STRING2(x) #x
+#define NEGLOG_STRING(x) NEGLOG_STRING2(x)
+
+namespace neglog {
+namespace {
+
+template <class Formula>
+void nll_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
+              const double* __restrict p1, double* __restrict nll) {
+    for (std::size_t i = 0; i < n; ++i) nll[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
+}
+
+template <class Link>
+void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, const double* power, const double* inverse_dispersion,
+                      double* nll) {
+    const double p = power[0];
+    const bool uniform = p > 1 && p < 2 && std::all_of(power, power + n, [p](double q) { return q == p; });
+    if (uniform)
+        compound_nll<Link>(n, y, eta, p, inverse_dispersion, nll);
+    else
+        nll_loop<PowerVariance<TweedieLaw, Link>>(n, y, eta, power, inverse_dispersion, nll);
+}
+
+template <class Formula, Curvature curvature>
+void slopes_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
+                 const double* __restrict p1, double* __restrict gradient, double* __restrict hessian) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const Slopes s = Formula::template slopes<curvature>(y[i], eta[i], p0[i], p1[i]);
+        gradient[i] = s.gradient;
+        hessian[i] = s.hessian;
+    }
+}
+
+template <class Formula>
+constexpr Kernel kernel(const char* family, const char* link) {
+    return {family, link, nll_loop<Formula>, slopes_loop<Formula, Curvature::observed>,
+            slopes_loop<Formula, Curvature::expected>};
+}
+
+template <class Link>
+constexpr Kernel tweedie_kernel(const char* link) {
+    using Formula = PowerVariance<TweedieLaw, Link>;
+    return {"tweedie", link, tweedie_nll_loop<Link>, slopes_loop<Formula, Curvature::observed>,
+            slopes_loop<Formula, Curvature::expected>};
+}
+
+// A new noise adds its lines here.
+constexpr Kernel all_kernels[] = {
+    kernel<Location<Square, IdentityLocation>>("gaussian", "identity"),
+    kernel<Location<Square, LogLocation>>("gaussian", "log"),
+    kernel<Location<Square, InverseLocation>>("gaussian", "inverse"),
+    kernel<Location<Square, SqrtLocation>>("gaussian", "sqrt"),
+    kernel<Location<Absolute, IdentityLocation>>("laplace", "identity"),
+    kernel<Location<Absolute, LogLocation>>("laplace", "log"),
+    kernel<Location<Absolute, InverseLocation>>("laplace", "inverse"),
+    kernel<Location<Absolute, SqrtLocation>>("laplace", "sqrt"),
+    kernel<Location<HuberLoss, IdentityLocation>>("huber", "identity"),
+    kernel<Location<HuberLoss, LogLocation>>("huber", "log"),
+    kernel<Location<HuberLoss, InverseLocation>>("huber", "inverse"),
+    kernel<Location<HuberLoss, SqrtLocation>>("huber", "sqrt"),
+    kernel<LogNormal>("lognormal", "identity"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<0>>>("poisson", "log"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<1>>>("poisson", "identity"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<-1>>>("poisson", "inverse"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<2>>>("poisson", "sqrt"),
+    kernel<PowerVariance<GammaLaw, MeanLink<0>>>("gamma", "log"),
+    kernel<PowerVariance<GammaLaw, MeanLink<1>>>("gamma", "identity"),
+    kernel<PowerVariance<GammaLaw, MeanLink<-1>>>("gamma", "inverse"),
+    kernel<PowerVariance<GammaLaw, MeanLink<2>>>("gamma", "sqrt"),
+    tweedie_kernel<MeanLink<0>>("log"),
+    tweedie_kernel<MeanLink<1>>("identity"),
+    tweedie_kernel<MeanLink<-1>>("inverse"),
+    tweedie_kernel<MeanLink<2>>("sqrt"),
+    kernel<Logit>("bernoulli", "logit"),
+    kernel<Binary<Probit>>("bernoulli", "probit"),
+    kernel<Binary<Cloglog>>("bernoulli", "cloglog"),
+    kernel<Binary<LogProbability>>("bernoulli", "log"),
+    kernel<Binary<IdentityProbability>>("bernoulli", "identity"),
+};
+
+void stirling_error_loop(std::size_t n, const double* __restrict x, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = stirling_error(x[i]);
+}
+
+void half_deviance_loop(std::size_t n, const double* y, const double* mean, const double* power, double* out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = half_deviance(y[i], mean[i], std::log(mean[i]), power[i]);
+}
+
+void tweedie_slopes_loop(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,
+                         double* nll, double* d_mean, double* d_power, double* d_dispersion) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const TweedieSlopes s = tweedie_slopes(y[i], mean[i], power[i], dispersion[i]);
+        nll[i] = s.nll, d_mean[i] = s.mean, d_power[i] = s.power, d_dispersion[i] = s.dispersion;
+    }
+}
+
+inline double first(double p, double) { return p; }
+
+void softmax_loop(std::size_t rows, std::size_t width, const double* y, const double* eta, double* nll, double* gradient) {
+    for (std::size_t i = 0; i < rows; ++i) nll[i] = softmax_row(width, y[i], eta + i * width, gradient + i * width);
+}
+
+}  // namespace
+
+namespace NEGLOG_ISA {
+extern const InstructionSet instruction_set;
+const InstructionSet instruction_set = {
+    .name = NEGLOG_STRING(NEGLOG_ISA),
+    .kernels = all_kernels,
+    .stirling_error = stirling_error_loop,
+    .half_deviance = half_deviance_loop,
+    .tweedie_slopes = tweedie_slopes_loop,
+    .entropy = sum_rows<entropy_term>,
+    .divergence = sum_rows<divergence_term>,
+    .row_sum = sum_rows<first>,
+    .softmax = softmax_loop,
+};
+}  // namespace NEGLOG_ISA
+
+}  // namespace neglog

@@ -1,0 +1,43 @@
+// What the native core offers: loops over contiguous doubles, one table of them per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace neglog {
+
+// y, eta and two parameters in; the nll, or its first two derivatives in eta, out. All arrays have n elements.
+using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1, double* nll);
+using SlopesLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,
+                            double* gradient, double* hessian);
+
+struct Kernel {
+    const char* family;
+    const char* link;
+    NllLoop nll;
+    SlopesLoop observed;
+    SlopesLoop expected;
+};
+
+struct InstructionSet {
+    const char* name;
+    std::span<const Kernel> kernels;
+    void (*stirling_error)(std::size_t n, const double* x, double* out);
+    void (*half_deviance)(std::size_t n, const double* y, const double* mean, const double* power, double* out);
+    void (*tweedie_slopes)(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,
+                           double* nll, double* d_mean, double* d_power, double* d_dispersion);
+    // Rows of `width` classes.
+    void (*entropy)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
+    void (*divergence)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
+    void (*row_sum)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
+    void (*softmax)(std::size_t rows, std::size_t width, const double* y, const double* eta, double* nll, double* gradient);
+};
+
+namespace baseline { extern const InstructionSet instruction_set; }
+namespace avx2 { extern const InstructionSet instruction_set; }
+namespace avx512 { extern const InstructionSet instruction_set; }
+
+// The best set this processor has, or the named one; null if there is none of that name here.
+const InstructionSet* instruction_set(const char* name = nullptr);
+
+}  // namespace neglog
