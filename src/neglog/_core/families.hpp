@@ -131,6 +131,7 @@ struct Monomials {
 };
 
 struct PoissonLaw {
+    static bool takes_any_mean(double) { return false; }
     static double nll(double y, double mu, double t, double, double) {
         const double near = y * excess(mu, y, t - log(y)) + stirling_error(y) + 0.5 * log(y) + half_log_two_pi;
         const bool counts = y >= 0 && is_integer(y) && y < infinity;
@@ -140,6 +141,7 @@ struct PoissonLaw {
 };
 
 struct GammaLaw {  // first parameter: the shape, 1 / phi
+    static bool takes_any_mean(double) { return false; }
     static double nll(double y, double mu, double t, double shape, double) {
         const double log_y = log(y);
         const double value = log_y + shape * excess(y, mu, log_y - t);
@@ -149,9 +151,12 @@ struct GammaLaw {  // first parameter: the shape, 1 / phi
 };
 
 struct TweedieLaw {  // parameters: power and 1 / dispersion; the exact density is in tweedie.hpp
+    static bool takes_any_mean(double power) { return power == 0; }
     static double nll(double y, double mu, double t, double power, double inverse_dispersion);
-    static Monomials monomials(double y, double, double t, double power, double inverse_dispersion) {
-        return {exp((2.0 - power) * t) * inverse_dispersion, y * exp((1.0 - power) * t) * inverse_dispersion, power};
+    static Monomials monomials(double y, double mu, double t, double power, double inverse_dispersion) {
+        const double above = exp((2.0 - power) * t), below = exp((1.0 - power) * t);
+        const bool gaussian = takes_any_mean(power);  // a negative mean has no logarithm
+        return {(gaussian ? mu * mu : above) * inverse_dispersion, y * (gaussian ? mu : below) * inverse_dispersion, power};
     }
 };
 
@@ -159,7 +164,7 @@ template <class Law, class Link>
 struct PowerVariance {
     static double nll(double y, double eta, double p0, double p1) {
         const double value = Law::nll(y, Link::mean(eta), Link::log_mean(eta), p0, p1);
-        return Link::outside(eta) ? infinity : value;
+        return Link::outside(eta) & !Law::takes_any_mean(p0) ? infinity : value;
     }
     template <Curvature curvature>
     static Slopes slopes(double y, double eta, double p0, double p1) {

@@ -92,8 +92,9 @@ constexpr Kernel all_kernels[] = {
     kernel<Binary<IdentityProbability>>("bernoulli", "identity"),
 };
 
-void stirling_error_loop(std::size_t n, const double* __restrict x, double* __restrict out) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = stirling_error(x[i]);
+template <double (*function)(double)>
+void unary_loop(std::size_t n, const double* __restrict x, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = function(x[i]);
 }
 
 void half_deviance_loop(std::size_t n, const double* y, const double* mean, const double* power, double* out) {
@@ -121,7 +122,8 @@ extern const InstructionSet instruction_set;
 const InstructionSet instruction_set = {
     .name = NEGLOG_STRING(NEGLOG_ISA),
     .kernels = all_kernels,
-    .stirling_error = stirling_error_loop,
+    .stirling_error = unary_loop<stirling_error>,
+    .stirling_error_slope = unary_loop<stirling_error_slope>,
     .half_deviance = half_deviance_loop,
     .tweedie_slopes = tweedie_slopes_loop,
     .entropy = sum_rows<entropy_term>,

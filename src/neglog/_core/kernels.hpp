@@ -23,6 +23,7 @@ struct InstructionSet {
     const char* name;
     std::span<const Kernel> kernels;
     void (*stirling_error)(std::size_t n, const double* x, double* out);
+    void (*stirling_error_slope)(std::size_t n, const double* x, double* out);
     void (*half_deviance)(std::size_t n, const double* y, const double* mean, const double* power, double* out);
     void (*tweedie_slopes)(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,
                            double* nll, double* d_mean, double* d_power, double* d_dispersion);

@@ -59,18 +59,22 @@ Inputs inputs(const Input& y, const Input& eta, const std::vector<Input>& parame
 }
 
 void nll(const std::string& family, const std::string& link, const Input& y, const Input& eta,
-         const std::vector<Input>& parameters, const Output& out, std::size_t threads) {
+         const std::vector<Input>& parameters, const Input& constant, const Output& out, std::size_t threads) {
     const NllLoop loop = find_kernel(family, link).nll;
     const std::size_t n = out.size();
     const Inputs in = inputs(y, eta, parameters, n);
+    const Source constants = source(constant, n);
     const Sink to = sink(out, n);
     nb::gil_scoped_release release;
     in_threads(n, threads, block_size, [&](std::size_t begin, std::size_t end) {
-        SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1);
+        SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1), shifts(constants);
         SinkBlock outs(to);
         for (; begin < end; begin += block_size) {
             const std::size_t m = std::min(block_size, end - begin);
-            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), outs.at(begin));
+            double* values = outs.at(begin);
+            const double* shift = shifts.at(begin, m);
+            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), values);
+            for (std::size_t i = 0; i < m; ++i) values[i] += shift[i];
             outs.write(begin, m);
         }
     });
@@ -131,7 +135,11 @@ void half_deviance(const Input& y, const Input& mean, const Input& power, const 
     });
 }
 
-void stirling_error(const Doubles& x, const DoublesOut& out) { active->stirling_error(out.size(), x.data(), out.data()); }
+template <void (*InstructionSet::*member)(std::size_t, const double*, double*)>
+void unary(const Doubles& x, const DoublesOut& out) {
+    if (x.size() != out.size()) throw nb::value_error("x and out differ in size");
+    (active->*member)(out.size(), x.data(), out.data());
+}
 
 // Rows of classes: the last axis of p (and q, of the same shape) is summed.
 using RowLoop = void (*InstructionSet::*)(std::size_t, std::size_t, const double*, const double*, double*);
@@ -177,12 +185,13 @@ NB_MODULE(_core, m) {
             if (family == kernel.family) names.emplace_back(kernel.link);
         return names;
     }, "family"_a);
-    m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "out"_a, "threads"_a);
+    m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "constant"_a, "out"_a, "threads"_a);
     m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "gradient"_a, "hessian"_a, "threads"_a);
     m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a,
           "d_dispersion"_a, "threads"_a);
     m.def("half_deviance", &half_deviance, "y"_a, "mean"_a, "power"_a, "out"_a, "threads"_a);
-    m.def("stirling_error", &stirling_error, "x"_a, "out"_a);
+    m.def("stirling_error", &unary<&InstructionSet::stirling_error>, "x"_a, "out"_a);
+    m.def("stirling_error_slope", &unary<&InstructionSet::stirling_error_slope>, "x"_a, "out"_a);
     m.def("entropy", &over_rows<&InstructionSet::entropy>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);

@@ -267,7 +267,7 @@ inline double TweedieLaw::nll(double y, double mu, double t, double power, doubl
     const double dispersion = 1.0 / inverse_dispersion;
     if (power == 1) return scaled_poisson_nll(y, mu, t, dispersion);
     if (power != 0 && (y < 0 || y == infinity)) return infinity;
-    if (!(y == y && t == t)) return nan_value;
+    if (!(y == y && mu == mu)) return nan_value;
     const double exponent = half_deviance(y, mu, t, power) * inverse_dispersion;
     if (power == 0) return exponent + 0.5 * std::log(dispersion) + half_log_two_pi;
     if (y == 0) return exponent;

@@ -1,0 +1,47 @@
+"""The native core (C++). Arrays are float32 or float64 and C-contiguous; inputs have one element or as many as the output."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy import float64
+from numpy.typing import NDArray
+
+Input = NDArray[Any]
+Output = NDArray[Any]
+Doubles = NDArray[float64]
+
+def instruction_set() -> str: ...
+def use_instruction_set(name: str) -> None: ...
+def links(family: str) -> list[str]: ...
+def nll(
+    family: str, link: str, y: Input, eta: Input, parameters: Sequence[Input], constant: Input, out: Output, threads: int
+) -> None: ...
+def slopes(
+    family: str,
+    link: str,
+    expected: bool,
+    y: Input,
+    eta: Input,
+    parameters: Sequence[Input],
+    gradient: Output,
+    hessian: Output,
+    threads: int,
+) -> None: ...
+def tweedie_slopes(
+    y: Input,
+    mean: Input,
+    power: Input,
+    dispersion: Input,
+    nll: Output,
+    d_mean: Output,
+    d_power: Output,
+    d_dispersion: Output,
+    threads: int,
+) -> None: ...
+def half_deviance(y: Input, mean: Input, power: Input, out: Output, threads: int) -> None: ...
+def stirling_error(x: Doubles, out: Doubles) -> None: ...
+def stirling_error_slope(x: Doubles, out: Doubles) -> None: ...
+def entropy(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
+def divergence(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
+def row_sum(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
+def softmax(y: Doubles, eta: Doubles, nll: Doubles, gradient: Doubles, threads: int) -> None: ...

@@ -1,0 +1,120 @@
+"""Arrays on their way to the native core and back: types, broadcasting, threads."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neglog import _core
+
+Array = NDArray[np.floating[Any]]
+
+ROWS_PER_THREAD = 1 << 15  # below this a thread costs more than it saves
+
+
+def thread_count(rows: int, threads: int | None = None) -> int:
+    """The number of threads for a loop over `rows`: what was asked for, else what pays."""
+    if threads is not None:
+        return max(1, threads)
+    return max(1, min(available_threads(), rows // ROWS_PER_THREAD))
+
+
+def available_threads() -> int:
+    """NEGLOG_NUM_THREADS, else the processors this process may use."""
+    stated = os.environ.get("NEGLOG_NUM_THREADS")
+    if stated:
+        return int(stated)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def as_numbers(values: ArrayLike, name: str) -> Array:
+    """`values` as a float array, without a copy where it is one already."""
+    array = np.asarray(values)
+    if array.dtype in (np.float64, np.float32):
+        return array
+    if array.dtype.kind not in "buif":
+        raise TypeError(f"{name} must hold numbers, but has the type {array.dtype}")
+    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+def output_type(*values: Any) -> np.dtype[Any]:
+    """float32 if every array among the values is; plain Python numbers do not count."""
+    joined = np.result_type(*values, 1.0)
+    return np.dtype(np.float32) if joined in (np.float32, np.float16) else np.dtype(np.float64)
+
+
+def in_output_type(compute: Callable[..., Any], y: Array, *parameters: Any) -> Any:
+    """`compute(y)` in float64 without floating-point warnings, returned in the type of y and the parameters."""
+    with np.errstate(all="ignore"):
+        result = compute(y.astype(np.float64, copy=False))
+    return np.asarray(result).astype(output_type(y, *parameters), copy=False)[()]
+
+
+def broadcast_shape(*values: Any) -> tuple[int, ...]:
+    """The common shape, or an error that lists the shapes that do not fit."""
+    try:
+        return np.broadcast_shapes(*(np.shape(value) for value in values))
+    except ValueError:
+        shapes = ", ".join(str(np.shape(value)) for value in values)
+        raise ValueError(f"the shapes {shapes} cannot be broadcast together") from None
+
+
+def native(value: Any, shape: tuple[int, ...]) -> Array:
+    """`value` as the core wants it: one number, or contiguous in the full shape."""
+    array: Array = np.asarray(value)
+    if array.size == 1:
+        return array.reshape(1)
+    if array.shape != shape:
+        array = np.broadcast_to(array, shape)
+    return np.ascontiguousarray(array)
+
+
+def core_nll(
+    family: str, link: str, y: Array, eta: Any, parameters: Sequence[Any], constant: Any, threads: int | None = None
+) -> Any:
+    """The nll of `family` at raw prediction `eta`, broadcast over everything."""
+    shape = broadcast_shape(y, eta, *parameters, constant)
+    out = np.empty(shape, output_type(y, eta, *parameters))
+    _core.nll(
+        family,
+        link,
+        native(y, shape),
+        native(eta, shape),
+        [native(value, shape) for value in parameters],
+        native(np.asarray(constant, float), shape),
+        out,
+        thread_count(out.size, threads),
+    )
+    return out[()]
+
+
+def half_deviance(y: ArrayLike, mean: ArrayLike, power: Any) -> Any:
+    """Half the unit deviance of the Tweedie family: power 1 is y log(y/m) - y + m, power 2 is y/m - 1 - log(y/m).
+
+    It has full relative accuracy near y = m, and is the building block of most divergences here.
+    """
+    y, mean = as_numbers(y, "y"), as_numbers(mean, "mean")
+    shape = broadcast_shape(y, mean, power)
+    out = np.empty(shape, output_type(y, mean))
+    arguments = native(y, shape), native(mean, shape), native(np.asarray(power, float), shape)
+    _core.half_deviance(*arguments, out, thread_count(out.size))
+    return out[()]
+
+
+def _unary(function: Callable[[Any, Any], None], x: ArrayLike) -> Any:
+    array = np.ascontiguousarray(x, np.float64)
+    out = np.empty(array.shape)
+    function(array, out)
+    return out.reshape(np.shape(x))[()]
+
+
+def stirling_error(x: ArrayLike) -> Any:
+    """log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2]: what Stirling's formula leaves out, without cancellation."""
+    return _unary(_core.stirling_error, x)
+
+
+def digamma_minus_log(x: ArrayLike) -> Any:
+    """digamma(x) - log(x), accurate for large x where the two cancel."""
+    return _unary(_core.stirling_error_slope, x) - 0.5 / np.asarray(x, float)

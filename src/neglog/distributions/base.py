@@ -1,0 +1,330 @@
+"""What every distribution can do (Distribution), and what it can do as a noise (Noise) or as a prior (Prior)."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog import _core
+from neglog.distributions import arrays
+from neglog.distributions.link import LINKS, Link
+from neglog.distributions.parameters import Domain, checked, kept
+
+Measure = Literal["density", "mass", "mixed"]
+Generator = int | np.random.Generator | None
+
+
+def in_base(nats: Any, base: float | None) -> Any:
+    """An amount of information in units of log(base): nats for None, bits for 2."""
+    if base is None:
+        return nats
+    if not base > 0 or base == 1:
+        raise ValueError(f"base must be positive and not 1, but is {base}")
+    return nats / np.log(base)
+
+
+class Distribution(ABC):
+    """An immutable law of y. Parameters broadcast against each other and against y; None means unknown.
+
+    A family declares the domain of each parameter, its support and its measure, and implements the abstract methods; `_tail` and
+    `_quantile` give the distribution function from both ends. All public methods take array-likes, keep float32, and return
+    NumPy scalars for single values. A parameter is read as an attribute (`law.scale`); only `mean` is a method, `law.mean()`.
+    """
+
+    domains: ClassVar[dict[str, Domain]]
+    support: str
+    measure: Measure = "density"
+    examples: ClassVar[tuple[dict[str, Any], ...]]  # parameters for tests and docs
+    summary: ClassVar[tuple[str, str]] = ("", "")  # what it is as a noise, and as a prior: the README's table
+
+    # ---- parameters ----------------------------------------------------------------------------------------------
+
+    def _state(self, **values: Any) -> None:
+        """Check and keep the parameters: the whole work of a constructor."""
+        for name, domain in self.domains.items():
+            self.__dict__[f"_{name}"] = checked(type(self).__name__, name, values[name], domain)
+        arrays.broadcast_shape(*self._stated())
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name; None where unknown."""
+        return {name: self.__dict__[f"_{name}"] for name in self.domains}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in type(self).domains:
+            return self.__dict__[f"_{name}"]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"distributions are immutable; make another {type(self).__name__} instead of setting {name}")
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The common shape of the parameters: () for a single law."""
+        return np.broadcast_shapes(*(np.shape(value) for value in self._stated()))
+
+    def _stated(self) -> list[Any]:
+        return [value for value in self.parameters.values() if value is not None]
+
+    def _known(self, *names: str) -> Any:
+        """The values of these parameters, all of which are needed now."""
+        values = [self.__dict__[f"_{name}"] for name in names]
+        for name, value in zip(names, values, strict=True):
+            if value is None:
+                owner = type(self).__name__
+                raise ValueError(
+                    f"{owner}: {name} is unknown (None), but is needed here; state it, as in {owner}({name}=...), "
+                    f"or let a fit estimate it"
+                )
+        return values[0] if len(values) == 1 else values
+
+    def _replaced(self, **changes: Any) -> Self:
+        """A copy with other values that are known to be right."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__ | changes)
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.__dict__, other.__dict__
+        return mine.keys() == theirs.keys() and all(_same(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={_short(value)}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    # ---- density ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats, every constant included; +inf outside the support."""
+
+    def pdf(self, y: ArrayLike) -> Any:
+        """The density at y, or the mass where the law is discrete."""
+        return np.exp(-self.nll(y))
+
+    # ---- distribution function -------------------------------------------------------------------------------------
+
+    def cdf(self, y: ArrayLike) -> Any:
+        """P(Y <= y), with full relative accuracy in the lower tail."""
+        return self._elementwise(lambda x: self._tail(x, upper=False), y, "y")
+
+    def sf(self, y: ArrayLike) -> Any:
+        """P(Y > y) = 1 - cdf(y), with full relative accuracy in the upper tail."""
+        return self._elementwise(lambda x: self._tail(x, upper=True), y, "y")
+
+    def icdf(self, q: ArrayLike) -> Any:
+        """The quantile: the smallest y with cdf(y) >= q; NaN for q outside [0, 1]."""
+        return self._elementwise(lambda x: self._quantile(_probabilities(x), upper=False), q, "q")
+
+    def isf(self, q: ArrayLike) -> Any:
+        """The upper quantile: the smallest y with sf(y) <= q; for q far below the spacing of numbers near 1."""
+        return self._elementwise(lambda x: self._quantile(_probabilities(x), upper=True), q, "q")
+
+    def _elementwise(self, compute: Any, values: ArrayLike, name: str) -> Any:
+        return arrays.in_output_type(compute, arrays.as_numbers(values, name), *self._stated())
+
+    def _tail(self, y: Any, upper: bool) -> Any:
+        raise TypeError(f"{type(self).__name__} has no distribution function")
+
+    def _quantile(self, q: Any, upper: bool) -> Any:
+        raise TypeError(f"{type(self).__name__} has no quantiles")
+
+    # ---- sampling and moments --------------------------------------------------------------------------------------
+
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Generator = None) -> Any:
+        """Independent draws; `size` is the shape of the result (default: that of the parameters), `rng` a seed or Generator."""
+        shape = self.batch_shape if size is None else (size,) if isinstance(size, int) else tuple(size)
+        return self._draw(np.random.default_rng(rng), shape)
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any: ...
+
+    @abstractmethod
+    def mean(self) -> Any:
+        """The expectation of y."""
+
+    def median(self) -> Any:
+        """The smallest y with cdf(y) >= 1/2."""
+        return self.icdf(np.full(self.batch_shape, 0.5))
+
+    @abstractmethod
+    def variance(self) -> Any:
+        """The expectation of (y - mean)^2."""
+
+    def entropy(self, base: float | None = None) -> Any:
+        """The expectation of nll(y): nats, or units of log(base). Differential, and so possibly negative, for a density."""
+        with np.errstate(all="ignore"):
+            return in_base(self._entropy(), base)
+
+    @abstractmethod
+    def _entropy(self) -> Any: ...
+
+    def _over_shape(self, value: Any) -> Any:
+        return np.broadcast_to(value, self.batch_shape)[()]
+
+
+class Noise(Distribution):
+    """A law of y around a prediction: what makes a loss.
+
+    The parameter named by `location` is what a prediction sets, through the link. The nll and its derivatives in the raw prediction come
+    from the native core's kernel of the same name, for every link that the core lists.
+    """
+
+    location: ClassVar[str]
+    default_link: ClassVar[str]
+    smooth: ClassVar[bool] = True  # False: the nll has kinks, and solvers that need curvature must not use it
+    link: Link
+
+    def _state(self, *, link: str, **values: Any) -> None:
+        super()._state(**values)
+        name = link.name if isinstance(link, Link) else link
+        if name not in self._links():
+            admissible = ", ".join(repr(admissible) for admissible in self._links())
+            raise ValueError(f"{type(self).__name__}: link must be one of {admissible}, but is {name!r}")
+        self.__dict__["link"] = LINKS[name]
+
+    @classmethod
+    def _family(cls) -> str:
+        return cls.__name__.lower()
+
+    @classmethod
+    def _links(cls) -> list[str]:
+        return _core.links(cls._family())
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return text if self.link.name == self.default_link else f"{text[:-1]}, link={self.link.name!r})"
+
+    # ---- the kernel ------------------------------------------------------------------------------------------------
+
+    def _kernel_parameters(self) -> tuple[Any, ...]:
+        """The other parameters as the kernel takes them (families.hpp)."""
+        return ()
+
+    def _constant(self) -> Any:
+        """The part of the nll that depends on neither y nor the prediction."""
+        return 0.0
+
+    def _raw(self) -> tuple[str, Any]:
+        """A link and a raw prediction that give this law: those of `given`, else the location itself."""
+        made_by: tuple[str, Any] | None = self.__dict__.get("_made_by")
+        return made_by if made_by else ("identity", self._known(self.location))
+
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats, every constant included; +inf outside the support."""
+        link, eta = self._raw()
+        numbers = arrays.as_numbers(y, "y")
+        return arrays.core_nll(self._family(), link, numbers, eta, self._kernel_parameters(), self._constant())
+
+    # ---- as a function of the raw prediction -----------------------------------------------------------------------
+
+    def given(self, eta: ArrayLike) -> Self:
+        """The law of y at the raw prediction `eta`. It remembers eta, so that a mean that rounds to 0 or 1 costs nothing."""
+        raw = kept(arrays.as_numbers(eta, "eta"))
+        location = kept(self.link.inverse(raw))
+        return self._replaced(**{f"_{self.location}": location, "_made_by": (self.link.name, raw)})
+
+    def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
+        """The nll at raw prediction `eta` with its first and second derivative in eta, elementwise.
+
+        `expected=True` gives the Fisher information, the expectation of the second derivative over y, in its place.
+        """
+        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        nll = arrays.core_nll(
+            self._family(), self.link.name, numbers, raw, self._kernel_parameters(), self._constant()
+        )
+        return nll, *self.gradient_hessian(numbers, raw, expected=expected)
+
+    def gradient_hessian(
+        self,
+        y: ArrayLike,
+        eta: ArrayLike,
+        *,
+        expected: bool = False,
+        out: tuple[arrays.Array, arrays.Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[Any, Any]:
+        """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
+        numbers, raw, parameters = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta"), self._kernel_parameters()
+        shape = arrays.broadcast_shape(numbers, raw, *parameters)
+        dtype = arrays.output_type(numbers, raw, *parameters)
+        gradient, hessian = out or (np.empty(shape, dtype), np.empty(shape, dtype))
+        for array in (gradient, hessian):
+            if array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+                raise ValueError(f"out must be two writeable C-contiguous arrays of shape {shape}, but one has {array.shape}")
+        _core.slopes(
+            self._family(),
+            self.link.name,
+            expected,
+            arrays.native(numbers, shape),
+            arrays.native(raw, shape),
+            [arrays.native(value, shape) for value in parameters],
+            gradient,
+            hessian,
+            arrays.thread_count(gradient.size, threads),
+        )
+        return gradient[()], hessian[()]
+
+    @abstractmethod
+    def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
+        """The derivative of nll(y) in each parameter, by name."""
+
+    # ---- losses ----------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
+        """The familiar loss of this noise, elementwise, with the prediction on the scale of y."""
+
+    @property
+    @abstractmethod
+    def loss_scale(self) -> Any:
+        """How much loss is one nat: nll = loss / loss_scale + a term without the prediction."""
+
+    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
+        """The unit deviance: twice the nats lost by predicting `mean` instead of y, at dispersion one."""
+        raise TypeError(
+            f"{type(self).__name__} is not an exponential dispersion model and has no unit deviance; use loss(y, prediction)"
+        )
+
+
+class Prior(Distribution):
+    """A law of parameters: what makes a penalty."""
+
+    @abstractmethod
+    def penalty(self, theta: ArrayLike) -> Any:
+        """-log p(theta) summed over theta, without the terms that do not depend on theta."""
+
+    @property
+    @abstractmethod
+    def strength(self) -> Any:
+        """The factor in front of the penalty's norm: lambda."""
+
+    def __mul__(self, other: "Prior") -> "Prior":
+        """The prior whose density is proportional to the product: penalties add."""
+        from neglog.distributions.product import multiply  # which knows the priors that this module does not
+
+        return multiply(self, other)
+
+
+def _probabilities(q: Any) -> Any:
+    return np.where((q >= 0) & (q <= 1), q, np.nan)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
+    return bool(a == b)
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    return np.array2string(value, separator=", ", threshold=6) if value.ndim == 1 else f"array of shape {value.shape}"

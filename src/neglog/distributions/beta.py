@@ -1,0 +1,95 @@
+"""Beta: a prior for a probability."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from neglog.distributions.arrays import as_numbers
+from neglog.distributions.base import Prior
+from neglog.distributions.dirichlet import dirichlet_entropy, dirichlet_mean_log, dirichlet_nll
+from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.registry import register
+
+
+@register
+class Beta(Prior):
+    r"""A law of a probability: as if a - 1 successes and b - 1 failures had been seen under a uniform prior.
+
+    Density     p(y) = y^(a-1) (1-y)^(b-1) / B(a, b)
+    Domain      0 < y < 1; a > 0; b > 0
+    As prior    conjugate to Bernoulli; penalty -(a-1) log y - (b-1) log(1-y), strength (a-1, b-1)
+    """
+
+    a: Parameter
+    b: Parameter
+    domains: ClassVar = {"a": POSITIVE, "b": POSITIVE}
+
+    support = "0 < y < 1"
+    examples = ({"a": 1.0, "b": 1.0}, {"a": 0.5, "b": 2.5}, {"a": 40.0, "b": 8.0})
+    summary = ("", "for a probability")
+
+    def __init__(self, a: Parameter, b: Parameter) -> None:
+        self._state(a=a, b=b)
+
+    def _pair(self) -> Any:
+        """a and b as the two classes of a Dirichlet."""
+        return np.stack(np.broadcast_arrays(*self._known("a", "b")), axis=-1)
+
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats; +inf outside 0 < y < 1."""
+
+        def compute(x: Any) -> Any:
+            nats = dirichlet_nll(np.stack([x, 1 - x], axis=-1), self._pair())
+            return np.where((x <= 0) | (x >= 1), np.inf, nats)
+
+        return self._elementwise(compute, y, "y")
+
+    def _tail(self, y: Any, upper: bool) -> Any:
+        a, b = self._known("a", "b")
+        inside = np.clip(y, 0, 1)
+        return special.betaincc(a, b, inside) if upper else special.betainc(a, b, inside)
+
+    def _quantile(self, q: Any, upper: bool) -> Any:
+        a, b = self._known("a", "b")
+        return special.betainccinv(a, b, q) if upper else special.betaincinv(a, b, q)
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        a, b = self._known("a", "b")
+        return rng.beta(a, b, shape)
+
+    def mean(self) -> Any:
+        a, b = self._known("a", "b")
+        return a / (a + b)
+
+    def variance(self) -> Any:
+        a, b = self._known("a", "b")
+        return a * b / ((a + b) ** 2 * (a + b + 1))
+
+    def mean_log(self) -> Any:
+        """The expectation of log y."""
+        return dirichlet_mean_log(self._pair())[..., 0][()]
+
+    def variance_log(self) -> Any:
+        """The variance of log y."""
+        a, b = self._known("a", "b")
+        return special.polygamma(1, a) - special.polygamma(1, a + b)
+
+    def mean_log_complement(self) -> Any:
+        """The expectation of log(1 - y)."""
+        return dirichlet_mean_log(self._pair())[..., 1][()]
+
+    def _entropy(self) -> Any:
+        return dirichlet_entropy(self._pair())[()]
+
+    def penalty(self, theta: ArrayLike) -> Any:
+        theta = as_numbers(theta, "theta")
+        successes, failures = self.strength
+        with np.errstate(all="ignore"):
+            return -np.sum(special.xlogy(successes, theta) + special.xlog1py(failures, -theta))
+
+    @property
+    def strength(self) -> Any:
+        a, b = self._known("a", "b")
+        return a - 1, b - 1

@@ -1,0 +1,94 @@
+"""Gamma: positive amounts whose spread grows with their mean."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from neglog.distributions.arrays import as_numbers, digamma_minus_log, half_deviance, stirling_error
+from neglog.distributions.base import Noise
+from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.registry import register
+
+
+@register
+class Gamma(Noise):
+    r"""Positive amounts with a constant coefficient of variation, 1 / sqrt(shape).
+
+    Density     p(y) = (shape / mean)^shape y^(shape - 1) exp(-shape y / mean) / Gamma(shape)
+    Domain      y > 0; mean > 0; shape > 0
+    Link        log: the prediction is the mean
+    Loss        half the unit deviance, y / f - 1 - log(y / f); the dispersion is 1 / shape
+    """
+
+    shape: Parameter
+    domains: ClassVar = {"mean": POSITIVE, "shape": POSITIVE}
+
+    support = "y > 0"
+    location = "mean"
+    default_link = "log"
+    examples = ({"mean": 1.0, "shape": 1.0}, {"mean": 30.0, "shape": 0.4}, {"mean": 0.02, "shape": 55.0})
+    summary = ("Gamma deviance", "")
+
+    def __init__(self, mean: Parameter = None, shape: Parameter = None, *, link: str = "log") -> None:
+        self._state(link=link, mean=mean, shape=shape)
+
+    def _kernel_parameters(self) -> tuple[Any, ...]:
+        return (self._known("shape"),)
+
+    def _constant(self) -> Any:
+        shape = self._known("shape")  # Stirling's error in place of log Gamma, which would cancel for large shapes
+        return 0.5 * np.log(2 * np.pi / shape) + stirling_error(shape)
+
+    def _tail(self, y: Any, upper: bool) -> Any:
+        mean, shape = self._known("mean", "shape")
+        x = shape * (np.maximum(y, 0) / mean)
+        return special.gammaincc(shape, x) if upper else special.gammainc(shape, x)
+
+    def _quantile(self, q: Any, upper: bool) -> Any:
+        mean, shape = self._known("mean", "shape")
+        return mean / shape * (special.gammainccinv(shape, q) if upper else special.gammaincinv(shape, q))
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        mean, a = self._known("mean", "shape")
+        return rng.standard_gamma(a, shape) * (mean / a)
+
+    def mean(self) -> Any:
+        return self._over_shape(self._known("mean"))
+
+    def variance(self) -> Any:
+        mean, shape = self._known("mean", "shape")
+        return self._over_shape(mean**2 / shape)
+
+    def mean_log(self) -> Any:
+        """The expectation of log y."""
+        mean, shape = self._known("mean", "shape")
+        return np.log(mean) + digamma_minus_log(shape)
+
+    def variance_log(self) -> Any:
+        """The variance of log y."""
+        return self._over_shape(special.polygamma(1, self._known("shape")))
+
+    def _entropy(self) -> Any:
+        shape = self._known("shape")
+        return self.mean_log() - shape * digamma_minus_log(shape) + self._constant()
+
+    def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
+        mean, shape = self._known("mean", "shape")
+        y = as_numbers(y, "y")
+        return {
+            "mean": shape * (mean - y) / mean**2,
+            "shape": half_deviance(y, mean, 2.0) + digamma_minus_log(shape),
+        }
+
+    def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
+        """Half the unit deviance."""
+        return half_deviance(y, prediction, 2.0)
+
+    @property
+    def loss_scale(self) -> Any:
+        return 1 / self._known("shape")
+
+    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
+        return 2 * self.loss(y, mean)

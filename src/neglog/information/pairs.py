@@ -1,0 +1,258 @@
+"""KL divergence between two distributions: closed forms by pair of families, quadrature for the rest."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from neglog.distributions import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Distribution,
+    Flat,
+    Gamma,
+    Gaussian,
+    Laplace,
+    LogNormal,
+    Poisson,
+    Tweedie,
+)
+from neglog.distributions.arrays import digamma_minus_log, half_deviance, stirling_error
+from neglog.distributions.dirichlet import dirichlet_mean_log
+from neglog.distributions.expectation import expectation
+from neglog.distributions.gaussian import HALF_LOG_TWO_PI
+from neglog.distributions.tweedie import kind_of
+
+Closed = Callable[[Any, Any], Any]
+
+
+def divergence(p: Any, q: Any) -> Any:
+    """D(P || Q) in nats."""
+    for law in (p, q):
+        if not isinstance(law, Distribution):
+            raise TypeError(f"a distribution can only be compared with a distribution, not with {type(law).__name__}")
+        if isinstance(law, Flat):
+            raise TypeError("Flat is improper: no divergence from or to it is defined")
+    p, q = _plain(p), _plain(q)
+    if p.measure != q.measure:
+        raise TypeError(
+            f"{p!r} is a {p.measure} and {q!r} a {q.measure}: a mass and a density cannot be compared; "
+            f"compare the probabilities of the same cells instead"
+        )
+    with np.errstate(all="ignore"):
+        if isinstance(q, Tweedie) or isinstance(p, Tweedie):
+            return _tweedie(p, q)
+        closed = CLOSED.get((type(p), type(q))) or _exponential_family(p, q)
+        return closed(p, q)[()] if closed else _by_quadrature(p, q)
+
+
+# ---- pairs of one family ---------------------------------------------------------------------------------------------------
+
+
+def _gaussian(p: Any, q: Any) -> Any:
+    ratio, gap = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return 0.5 * half_deviance(np.square(ratio), 1.0, 2.0) + 0.5 * np.square(gap)
+
+
+def _laplace(p: Any, q: Any) -> Any:
+    gap = np.abs(p.loc - q.loc) / p.scale
+    return half_deviance(p.scale / q.scale, 1.0, 2.0) + p.scale / q.scale * _expm1_excess(gap)
+
+
+def _expm1_excess(x: Any) -> Any:
+    """exp(-x) - 1 + x for x >= 0, by its series where the terms cancel."""
+    series = np.zeros_like(np.asarray(x, float))
+    small = np.minimum(x, 0.5)
+    for k in range(16, 1, -1):
+        series = (1.0 - series) * small / k if k > 2 else (1.0 - series) * small * small / 2
+    return np.where(np.asarray(x) < 0.5, series, np.expm1(-np.asarray(x)) + x)
+
+
+def _poisson(p: Any, q: Any) -> Any:
+    return half_deviance(p.mean(), q.mean(), 1.0)
+
+
+def _gamma(p: Any, q: Any) -> Any:
+    shapes = _bregman(
+        lambda a: stirling_error(a) - 0.5 * np.log(a),
+        digamma_minus_log,
+        lambda a: special.polygamma(1, a) - 1 / a,
+        p.shape,
+        q.shape,
+    )
+    return shapes + q.shape * half_deviance(p.mean(), q.mean(), 2.0)
+
+
+def _bregman(f: Closed | Any, slope: Any, curvature: Any, a: Any, b: Any) -> Any:
+    """f(b) - f(a) - f'(a) (b - a); where a and b are close, the integral of (b - t) f''(t), which does not cancel."""
+    a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
+    step = b - a
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    t = (nodes + 1) / 2
+    close = np.abs(step) < 0.1 * a
+    inner = np.where(close, step, 0.0)[..., None]
+    integral = np.sum(weights / 2 * (1 - t) * curvature(a[..., None] + inner * t), axis=-1) * step**2
+    return np.where(close, integral, f(b) - f(a) - slope(a) * step)
+
+
+def _bernoulli(p: Any, q: Any) -> Any:
+    first, second = p._known("p"), q._known("p")
+    return half_deviance(first, second, 1.0) + half_deviance(np.subtract(1, first), np.subtract(1, second), 1.0)
+
+
+def _categorical(p: Any, q: Any) -> Any:
+    first, second = p._known("p"), q._known("p")
+    if first.shape[-1] != second.shape[-1]:
+        raise ValueError(f"the two Categoricals have {first.shape[-1]} and {second.shape[-1]} classes")
+    return half_deviance(first, second, 1.0).sum(axis=-1)
+
+
+def _lognormal(p: Any, q: Any) -> Any:
+    return _gaussian(p, q)  # the log is one to one, and a divergence does not see it
+
+
+def _dirichlet(p: Any, q: Any) -> Any:
+    return _dirichlet_alphas(p.alpha, q.alpha)
+
+
+def _beta(p: Any, q: Any) -> Any:
+    return _dirichlet_alphas(p._pair(), q._pair())
+
+
+def _dirichlet_alphas(a: Any, b: Any) -> Any:
+    """log B is the cumulant function of the log probabilities: again a Bregman divergence, along the line from a to b."""
+    if a.shape[-1] != b.shape[-1]:
+        raise ValueError(f"the two Dirichlets have {a.shape[-1]} and {b.shape[-1]} classes")
+    a, b = np.broadcast_arrays(a, b)
+    step = b - a
+    far = _log_beta_ratio(a, b) - np.sum(step * dirichlet_mean_log(a), axis=-1)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    close = np.all(np.abs(step) < 0.1 * a, axis=-1)
+    near = np.zeros(close.shape)
+    for t, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        at = a + np.where(close[..., None], step, 0.0) * t
+        curvature = np.sum(step**2 * special.polygamma(1, at), axis=-1)
+        curvature -= np.sum(step, axis=-1) ** 2 * special.polygamma(1, at.sum(axis=-1))
+        near += weight * (1 - t) * curvature
+    return np.where(close, near, far)
+
+
+def _log_beta_ratio(a: Any, b: Any) -> Any:
+    """log B(b) - log B(a)."""
+
+    def log_beta(x: Any) -> Any:
+        return special.gammaln(x).sum(axis=-1) - special.gammaln(x.sum(axis=-1))
+
+    return log_beta(b) - log_beta(a)
+
+
+# ---- mixed pairs -----------------------------------------------------------------------------------------------------------
+
+
+def _gaussian_laplace(p: Any, q: Any) -> Any:
+    """E|y - c| of a Gaussian is closed: the folded normal."""
+    gap = (p.loc - q.loc) / p.scale
+    mean_distance = p.scale * (
+        np.sqrt(2 / np.pi) * np.exp(-0.5 * np.square(gap)) + gap * special.erf(gap / np.sqrt(2))
+    )
+    return np.log(2 * q.scale) + mean_distance / q.scale - p.entropy()
+
+
+def _to_gaussian(p: Any, q: Any) -> Any:
+    spread = p.variance() + np.square(p.mean() - q.loc)
+    return np.log(q.scale) + HALF_LOG_TWO_PI + 0.5 * spread / np.square(q.scale) - p.entropy()
+
+
+def _to_gamma(p: Any, q: Any) -> Any:
+    deviance = p.mean() / q.mean() - 1 - (p.mean_log() - np.log(q.mean()))
+    return p.mean_log() + q.shape * deviance + q._constant() - p.entropy()
+
+
+def _to_lognormal(p: Any, q: Any) -> Any:
+    spread = p.variance_log() + np.square(p.mean_log() - q.loc)
+    return p.mean_log() + np.log(q.scale) + HALF_LOG_TWO_PI + 0.5 * spread / np.square(q.scale) - p.entropy()
+
+
+def _bernoulli_poisson(p: Any, q: Any) -> Any:
+    return q.mean() - p.mean() * np.log(q.mean()) - p.entropy()  # neither 0! nor 1! costs anything
+
+
+def _exponential_family(p: Any, q: Any) -> Closed | None:
+    """The cross-entropy to an exponential family needs only the expectations of its statistics under P."""
+    if isinstance(q, Gaussian):
+        return _to_gaussian
+    has_logs = hasattr(p, "mean_log")
+    if isinstance(q, Gamma) and has_logs:
+        return _to_gamma
+    if isinstance(q, LogNormal) and has_logs and hasattr(p, "variance_log"):
+        return _to_lognormal
+    return None
+
+
+CLOSED: dict[tuple[type, type], Closed] = {
+    (Gaussian, Gaussian): _gaussian,
+    (Laplace, Laplace): _laplace,
+    (Poisson, Poisson): _poisson,
+    (Gamma, Gamma): _gamma,
+    (LogNormal, LogNormal): _lognormal,
+    (Bernoulli, Bernoulli): _bernoulli,
+    (Categorical, Categorical): _categorical,
+    (Beta, Beta): _beta,
+    (Dirichlet, Dirichlet): _dirichlet,
+    (Gaussian, Laplace): _gaussian_laplace,
+    (Bernoulli, Poisson): _bernoulli_poisson,
+}
+
+
+# ---- Tweedie ---------------------------------------------------------------------------------------------------------------
+
+
+def _plain(law: Distribution) -> Distribution:
+    """A Tweedie law with power 0 or 2 (or 1 with unit dispersion) as the family it is."""
+    if isinstance(law, Tweedie) and np.ndim(law.power) == 0:
+        mean, power, dispersion = law._known("mean", "power", "dispersion")
+        if power == 0:
+            return Gaussian(mean, np.sqrt(dispersion))
+        if power == 2:
+            return Gamma(mean, 1 / np.asarray(dispersion))
+        if power == 1 and np.all(dispersion == 1):
+            return Poisson(mean)
+    return law
+
+
+def _tweedie(p: Any, q: Any) -> Any:
+    if not (isinstance(p, Tweedie) and isinstance(q, Tweedie)):
+        closed = _exponential_family(p, q)
+        return closed(p, q)[()] if closed else _by_quadrature(p, q)
+    same = np.all(p.power == q.power) and np.all(p.dispersion == q.dispersion)
+    if same:  # the divergence of an exponential dispersion model is its deviance
+        return half_deviance(p.mean(), q.mean(), p.power) / p.dispersion
+    if {kind_of(law.power) for law in (p, q) if np.ndim(law.power) == 0} == {"inverse gaussian"}:
+        shapes = 0.5 * half_deviance(p.dispersion, q.dispersion, 2.0)
+        return shapes + half_deviance(p.mean(), q.mean(), 3.0) / q.dispersion
+    return _by_quadrature(p, q)
+
+
+# ---- everything else -------------------------------------------------------------------------------------------------------
+
+
+def _by_quadrature(p: Distribution, q: Distribution) -> Any:
+    """One integral or sum for each pair of laws."""
+    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    out = np.empty(shape)
+    for index in np.ndindex(shape):
+        one, other = _single(p, index, shape), _single(q, index, shape)
+        out[index] = max(0.0, expectation(one, lambda y, a=one, b=other: b.nll(y) - a.nll(y)).value)
+    return out[()]
+
+
+def _single(law: Distribution, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return law
+    if isinstance(law, Categorical | Dirichlet):
+        raise TypeError(f"no divergence is known between {type(law).__name__} and a law of another family")
+    values = {name: np.broadcast_to(value, shape)[index] for name, value in law.parameters.items()}
+    return type(law)(**values)
