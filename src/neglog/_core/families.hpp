@@ -132,8 +132,9 @@ struct Monomials {
 
 struct PoissonLaw {
     static bool takes_any_mean(double) { return false; }
-    static double nll(double y, double mu, double t, double, double) {
-        const double near = y * excess(mu, y, t - log(y)) + stirling_error(y) + 0.5 * log(y) + half_log_two_pi;
+    static double nll(double y, double mu, double t, double, double) { return nll(y, mu, mu - y, t); }
+    static double nll(double y, double mu, double difference, double t) {
+        const double near = y * excess(mu, y, difference, t - log(y)) + stirling_error(y) + 0.5 * log(y) + half_log_two_pi;
         const bool counts = y >= 0 && is_integer(y) && y < infinity;
         return counts ? (y == 0 ? mu : near) : (y == y ? infinity : y);
     }

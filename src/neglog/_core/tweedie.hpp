@@ -249,8 +249,9 @@ inline PowerTables& power_tables(double power) {
 inline double scaled_poisson_nll(double y, double mu, double t, double dispersion) {
     // y = dispersion * count, up to the rounding of that product.
     const double count = nearest(y / dispersion);
-    const bool lattice = std::fabs(y - count * dispersion) <= 4e-16 * std::fabs(y);
-    return lattice ? PoissonLaw::nll(count, mu / dispersion, t - std::log(dispersion), 0, 0) : (y == y ? infinity : y);
+    if (!(std::fabs(y - count * dispersion) <= 4e-16 * std::fabs(y))) return y == y ? infinity : y;
+    const double difference = -std::fma(count, dispersion, -mu) / dispersion;  // the quotient mu / dispersion is rounded
+    return PoissonLaw::nll(count, mu / dispersion, difference, t - std::log(dispersion));
 }
 
 // 1 < p < 2, y > 0: the half deviance over phi is known, the normaliser is not.

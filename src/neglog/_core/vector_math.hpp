@@ -127,9 +127,9 @@ inline double stirling_error_slope(double x) {
     return small ? series + lift : series;
 }
 
-// r - 1 - log r  for r = a / b, given log r: zero and flat at r = 1, where the subtraction would cancel.
-inline double excess(double a, double b, double log_ratio) {
-    const double v = (a - b) / (a + b);
+// r - 1 - log r  for r = a / b, given a - b and log r: zero and flat at r = 1, where the subtraction would cancel.
+inline double excess(double a, double b, double difference, double log_ratio) {
+    const double v = difference / (a + b);
     const double w = v * v;
     double series = 1.0 / 21;
     for (int k = 19; k >= 3; k -= 2) series = series * w + 1.0 / k;
@@ -137,6 +137,7 @@ inline double excess(double a, double b, double log_ratio) {
     const double far = a / b - 1.0 - log_ratio;
     return absolute(v) < 0.1 ? near : far;
 }
+inline double excess(double a, double b, double log_ratio) { return excess(a, b, a - b, log_ratio); }
 
 }  // namespace
 }  // namespace neglog

@@ -88,33 +88,3 @@ def core_nll(
         thread_count(out.size, threads),
     )
     return out[()]
-
-
-def half_deviance(y: ArrayLike, mean: ArrayLike, power: Any) -> Any:
-    """Half the unit deviance of the Tweedie family: power 1 is y log(y/m) - y + m, power 2 is y/m - 1 - log(y/m).
-
-    It has full relative accuracy near y = m, and is the building block of most divergences here.
-    """
-    y, mean = as_numbers(y, "y"), as_numbers(mean, "mean")
-    shape = broadcast_shape(y, mean, power)
-    out = np.empty(shape, output_type(y, mean))
-    arguments = native(y, shape), native(mean, shape), native(np.asarray(power, float), shape)
-    _core.half_deviance(*arguments, out, thread_count(out.size))
-    return out[()]
-
-
-def _unary(function: Callable[[Any, Any], None], x: ArrayLike) -> Any:
-    array = np.ascontiguousarray(x, np.float64)
-    out = np.empty(array.shape)
-    function(array, out)
-    return out.reshape(np.shape(x))[()]
-
-
-def stirling_error(x: ArrayLike) -> Any:
-    """log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2]: what Stirling's formula leaves out, without cancellation."""
-    return _unary(_core.stirling_error, x)
-
-
-def digamma_minus_log(x: ArrayLike) -> Any:
-    """digamma(x) - log(x), accurate for large x where the two cancel."""
-    return _unary(_core.stirling_error_slope, x) - 0.5 / np.asarray(x, float)

@@ -34,6 +34,7 @@ class Distribution(ABC):
 
     domains: ClassVar[dict[str, Domain]]
     support: str
+    bounds: tuple[float, float] = (-np.inf, np.inf)  # of the support
     measure: Measure = "density"
     examples: ClassVar[tuple[dict[str, Any], ...]]  # parameters for tests and docs
     summary: ClassVar[tuple[str, str]] = ("", "")  # what it is as a noise, and as a prior: the README's table

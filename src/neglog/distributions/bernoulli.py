@@ -11,6 +11,7 @@ from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.parameters import PROBABILITY, Parameter
 from neglog.distributions.registry import register
+from neglog.distributions.special import half_deviance
 
 
 @register
@@ -28,6 +29,7 @@ class Bernoulli(Noise):
     domains: ClassVar = {"p": PROBABILITY}
 
     support = "y = 0, 1"
+    bounds = (0.0, 1.0)
     measure = "mass"
     location = "p"
     default_link = "logit"
@@ -64,7 +66,7 @@ class Bernoulli(Noise):
 
     def _entropy(self) -> Any:
         p = self._known("p")
-        return self._over_shape(special.entr(p) + special.entr(1 - p))
+        return self._over_shape(special.entr(p) - special.xlog1py(np.subtract(1, p), np.negative(p)))
 
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         p, y = self._known("p"), as_numbers(y, "y")
@@ -82,4 +84,4 @@ class Bernoulli(Noise):
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         y, mean = as_numbers(y, "y"), as_numbers(mean, "mean")
-        return 2 * (arrays.half_deviance(y, mean, 1.0) + arrays.half_deviance(1 - y, 1 - mean, 1.0))
+        return 2 * (half_deviance(y, mean, 1.0) + half_deviance(1 - y, 1 - mean, 1.0))

@@ -27,6 +27,7 @@ class Beta(Prior):
     domains: ClassVar = {"a": POSITIVE, "b": POSITIVE}
 
     support = "0 < y < 1"
+    bounds = (0.0, 1.0)
     examples = ({"a": 1.0, "b": 1.0}, {"a": 0.5, "b": 2.5}, {"a": 40.0, "b": 8.0})
     summary = ("", "for a probability")
 
@@ -49,7 +50,8 @@ class Beta(Prior):
     def _tail(self, y: Any, upper: bool) -> Any:
         a, b = self._known("a", "b")
         inside = np.clip(y, 0, 1)
-        return special.betaincc(a, b, inside) if upper else special.betainc(a, b, inside)
+        low, high = special.betainc(a, b, inside), special.betaincc(a, b, inside)
+        return np.where(high < 0.5, high, 1 - low) if upper else np.where(low < 0.5, low, 1 - high)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         a, b = self._known("a", "b")

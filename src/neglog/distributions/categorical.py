@@ -57,6 +57,11 @@ class Categorical(Noise):
         """The shape of p without the classes."""
         return tuple(np.shape(self._known("p"))[:-1])
 
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """The first and the last class number."""
+        return 0.0, np.shape(self._known("p"))[-1] - 1.0
+
     # ---- evaluation --------------------------------------------------------------------------------------------------
 
     def nll(self, y: ArrayLike) -> Any:

@@ -6,9 +6,9 @@ Y is the sum of N Gamma(nu, gamma) jumps, N ~ Poisson(lam). The density itself i
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from neglog.distributions.quantiles import positive_root
+from neglog.distributions.special import half_deviance, incomplete_gamma, stirling_error
 
 NEGLIGIBLE = 50.0  # nats below the largest term
 CHUNK = 1 << 20  # terms evaluated at once
@@ -54,8 +54,8 @@ def tail(y: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any:
 
 def _log_term(n: Any, x: Any, lam: Any, nu: Any, upper: bool) -> Any:
     with np.errstate(all="ignore"):
-        gamma_tail = special.gammaincc(n * nu, x) if upper else special.gammainc(n * nu, x)
-        return special.xlogy(n, lam) - lam - special.gammaln(n + 1) + np.log(gamma_tail)
+        poisson = half_deviance(n, lam, 1.0) + stirling_error(n) + 0.5 * np.log(2 * np.pi * n)  # n need not be whole
+        return np.log(incomplete_gamma(n * nu, np.broadcast_to(x, n.shape), upper)) - poisson
 
 
 def _window(x: Any, lam: Any, nu: Any, around: Any, upper: bool) -> tuple[Any, Any, Any]:

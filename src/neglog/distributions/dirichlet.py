@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neglog.distributions.arrays import as_numbers, digamma_minus_log, half_deviance, stirling_error
+from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.registry import register
+from neglog.distributions.special import digamma_minus_log, half_deviance, stirling_error
 
 
 def dirichlet_nll(y: Any, alpha: Any) -> Any:

@@ -1,6 +1,6 @@
 """Expectations under a single univariate law: summation for masses, adaptive quadrature for densities, both for mixed laws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,54 +20,61 @@ class Integral(NamedTuple):
 
 def expectation(law: Distribution, g: Callable[[Any], Any], relative_error: float = 1e-11) -> Integral:
     """E[g(Y)]; infinite if g is infinite where the law has mass. `g` takes and returns arrays."""
+
+    def weighted(y: Any) -> Any:
+        p = law.pdf(y)
+        return np.where(p > 0, p * g(y), 0.0)  # what never happens does not count, even if it is infinite
+
+    return total(weighted, (law,), relative_error)
+
+
+def total(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error: float) -> Integral:
+    """The sum or integral of f over the measure that the laws share, wherever one of them has mass."""
     with np.errstate(all="ignore"):
-        if law.measure == "mass":
-            return _summed(law, g)
-        atom = Integral(0.0, 0.0)
-        if law.measure == "mixed":
-            mass = float(law.pdf(0.0))
-            atom = Integral(float(_weighted(np.array([mass]), np.asarray(g(np.zeros(1))))[0]), 0.0)
-        body = _integrated(law, g, relative_error)
-        return Integral(atom.value + body.value, atom.error + body.error)
+        if laws[0].measure == "mass":
+            return _summed(f, laws)
+        body = _integrated(f, laws, relative_error)
+        if laws[0].measure == "density":
+            return body
+        atom = float(np.asarray(f(np.zeros(1)))[0])
+        return Integral(atom + body.value, body.error)
 
 
-def _weighted(p: Any, values: Any) -> Any:
-    """p * values with 0 * inf = 0: what never happens does not count."""
-    return np.where(p > 0, p * values, 0.0)
-
-
-def _summed(law: Distribution, g: Callable[[Any], Any]) -> Integral:
-    step = float(getattr(law, "dispersion", 1.0))  # Tweedie with power 1 lives on the multiples of its dispersion
-    low, high = float(law.icdf(1e-30)) / step, float(law.isf(1e-30)) / step
-    points = step * np.arange(np.round(low), np.round(high) + 1)
-    terms = _weighted(law.pdf(points), g(points))
+def _summed(f: Callable[[Any], Any], laws: Sequence[Distribution]) -> Integral:
+    # A Tweedie law with power 1 lives on the multiples of its dispersion; laws on different lattices have no common sum.
+    steps = {float(getattr(law, "dispersion", 1.0)) for law in laws}
+    if len(steps) > 1:
+        return Integral(np.inf, 0.0)
+    step = steps.pop()
+    low = min(float(law.icdf(1e-30)) for law in laws)
+    high = max(float(law.isf(1e-30)) for law in laws)
+    terms = f(step * np.arange(np.round(low / step), np.round(high / step) + 1))
     return Integral(float(terms.sum()), 1e-14 * float(np.abs(terms).sum()))
 
 
-def _integrated(law: Distribution, g: Callable[[Any], Any], relative_error: float) -> Integral:
-    positive = not law.support.startswith("y real")
-    if law.measure == "mixed":  # quantiles of the part without the atom
-        continuous = float(law.sf(0.0))
-        lower = [float(law.icdf(1 - continuous + q * continuous)) for q in (0.01, 0.1, 0.3)]
-        edges = [1e-280 * float(law.mean()), 1e-40 * float(law.mean()), *(1e-3 * y for y in lower[:1]), *lower]
-        edges += [float(law.isf(q * continuous)) for q in (0.5, *reversed(INNER), OUTERMOST)]
-    else:
-        edges = [float(law.icdf(q)) for q in (OUTERMOST, *INNER)]
-        edges += [float(law.isf(q)) for q in (0.5, *reversed(INNER), OUTERMOST)]
-    points = np.unique([edge for edge in edges if np.isfinite(edge) and (edge > 0 or not positive)])
+def _integrated(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error: float) -> Integral:
+    positive = laws[0].bounds[0] == 0
+    edges = {edge for law in laws for edge in _edges(law)}
+    points = np.array(sorted(edge for edge in edges if np.isfinite(edge) and (edge > 0 or not positive)))
+    if not positive:
+        return adaptive(f, points, relative_error)
 
-    if positive:  # in log y, where a density that is infinite at 0 is tame
+    def in_logs(u: Any) -> Any:  # where a density that is infinite at 0 is tame
+        y = np.exp(u)
+        return y * f(y)
 
-        def integrand(u: Any) -> Any:
-            y = np.exp(u)
-            return _weighted(np.exp(u - law.nll(y)), g(y))
+    return adaptive(in_logs, np.log(points), relative_error)
 
-        return adaptive(integrand, np.log(points), relative_error)
 
-    def plain(y: Any) -> Any:
-        return _weighted(law.pdf(y), g(y))
-
-    return adaptive(plain, points, relative_error)
+def _edges(law: Distribution) -> list[float]:
+    """Where to break the integral: quantiles, from the farthest on."""
+    if law.measure == "density":
+        lower = [float(law.icdf(q)) for q in (OUTERMOST, *INNER)]
+        return lower + [float(law.isf(q)) for q in (0.5, *INNER, OUTERMOST)]
+    rest = float(law.sf(0.0))  # beside the atom at 0
+    lower = [float(law.icdf(1 - rest + q * rest)) for q in (0.01, 0.1, 0.3)]
+    upper = [float(law.isf(q * rest)) for q in (0.5, *INNER, OUTERMOST)]
+    return [1e-280 * float(law.mean()), 1e-40 * float(law.mean()), 1e-3 * lower[0], *lower, *upper]
 
 
 # Gauss-Kronrod 10-21: nodes, Kronrod weights, Gauss weights (for every other node), on [0, 1) of a symmetric rule.
@@ -91,11 +98,17 @@ GAUSS[1:10:2] = _GAUSS
 GAUSS[11:20:2] = _GAUSS[::-1]
 
 
-def adaptive(f: Callable[[Any], Any], edges: Any, relative_error: float, rounds: int = 40) -> Integral:
-    """The integral of f over the panels between the edges; panels with too large an error are halved, all at once."""
+MOST_PANELS = 4096
+
+
+def adaptive(f: Callable[[Any], Any], edges: Any, relative_error: float) -> Integral:
+    """The integral of f over the panels between the edges; panels with too large an error are halved, all at once.
+
+    It gives up, with the error it then has, when rounding alone keeps more and more panels from getting better.
+    """
     low, high = np.asarray(edges[:-1]), np.asarray(edges[1:])
     done_value = done_error = 0.0
-    for _ in range(rounds):
+    while True:
         half = (high - low) / 2
         values = f(((low + high) / 2)[:, None] + half[:, None] * NODES)
         kronrod, gauss = half * (values @ KRONROD), half * (values @ GAUSS)
@@ -108,8 +121,7 @@ def adaptive(f: Callable[[Any], Any], edges: Any, relative_error: float, rounds:
         fine = error <= np.maximum(relative_error * abs(total) / 64, 2e-15 * magnitude)
         done_value += kronrod[fine].sum()
         done_error += error[fine].sum()
-        if fine.all():
-            return Integral(float(done_value), float(done_error))
+        if fine.all() or 2 * np.count_nonzero(~fine) > MOST_PANELS:
+            return Integral(float(done_value + kronrod[~fine].sum()), float(done_error + error[~fine].sum()))
         middle = ((low + high) / 2)[~fine]
         low, high = np.concatenate([low[~fine], middle]), np.concatenate([middle, high[~fine]])
-    return Integral(float(done_value + kronrod[~fine].sum()), float(done_error + error[~fine].sum()))

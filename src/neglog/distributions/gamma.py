@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neglog.distributions.arrays import as_numbers, digamma_minus_log, half_deviance, stirling_error
+from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.registry import register
+from neglog.distributions.special import digamma_minus_log, half_deviance, incomplete_gamma, stirling_error
 
 
 @register
@@ -26,6 +27,7 @@ class Gamma(Noise):
     domains: ClassVar = {"mean": POSITIVE, "shape": POSITIVE}
 
     support = "y > 0"
+    bounds = (0.0, np.inf)
     location = "mean"
     default_link = "log"
     examples = ({"mean": 1.0, "shape": 1.0}, {"mean": 30.0, "shape": 0.4}, {"mean": 0.02, "shape": 55.0})
@@ -44,7 +46,7 @@ class Gamma(Noise):
     def _tail(self, y: Any, upper: bool) -> Any:
         mean, shape = self._known("mean", "shape")
         x = shape * (np.maximum(y, 0) / mean)
-        return special.gammaincc(shape, x) if upper else special.gammainc(shape, x)
+        return incomplete_gamma(np.asarray(shape, float), x, upper)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         mean, shape = self._known("mean", "shape")

@@ -28,6 +28,7 @@ class LogNormal(Noise):
     domains: ClassVar = {"loc": REAL, "scale": POSITIVE}
 
     support = "y > 0"
+    bounds = (0.0, np.inf)
     location = "loc"
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})

@@ -4,13 +4,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from neglog.distributions.arrays import as_numbers, half_deviance
+from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.quantiles import smallest_integer
 from neglog.distributions.registry import register
+from neglog.distributions.special import half_deviance, incomplete_gamma
 
 
 @register
@@ -26,6 +26,7 @@ class Poisson(Noise):
     domains: ClassVar = {"mean": POSITIVE}
 
     support = "y = 0, 1, 2, …"
+    bounds = (0.0, np.inf)
     measure = "mass"
     location = "mean"
     default_link = "log"
@@ -71,7 +72,7 @@ class Poisson(Noise):
 def poisson_tail(y: Any, mean: Any, upper: bool) -> Any:
     """P(Y <= y), or P(Y > y), by the incomplete gamma function."""
     counts = np.floor(y)
-    inside = special.gammainc(counts + 1, mean) if upper else special.gammaincc(counts + 1, mean)
+    inside = incomplete_gamma(counts + 1, np.asarray(mean, float), not upper)
     return np.where(counts < 0, float(upper), np.where(counts == np.inf, float(not upper), inside))
 
 

@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike
 
 from neglog import _core
 from neglog.distributions import arrays, compound, inverse_gaussian
-from neglog.distributions.arrays import as_numbers, half_deviance
+from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Measure, Noise
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
 from neglog.distributions.parameters import POSITIVE, REAL, Domain, Parameter
 from neglog.distributions.poisson import poisson_entropy, poisson_quantile, poisson_tail
 from neglog.distributions.registry import register
+from neglog.distributions.special import half_deviance
 
 POWER = Domain(
     "0, between 1 and 2, or 3 (no Tweedie law exists between 0 and 1, and for other powers the exact density is not available)",
@@ -83,6 +84,11 @@ class Tweedie(Noise):
     def support(self) -> str:  # type: ignore[override]
         """Where the density is positive; with several powers at once, all of it."""
         return ", or ".join(sorted({SUPPORT[kind] for kind in self._kinds()}))
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """The smallest and the largest y."""
+        return (-np.inf if "gaussian" in self._kinds() else 0.0), np.inf
 
     @property
     def measure(self) -> Measure:  # type: ignore[override]

@@ -20,13 +20,14 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
-from neglog.distributions.arrays import digamma_minus_log, half_deviance, stirling_error
 from neglog.distributions.dirichlet import dirichlet_mean_log
-from neglog.distributions.expectation import expectation
+from neglog.distributions.expectation import expectation, total
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
+from neglog.distributions.special import digamma_minus_log, expm1_excess, half_deviance, stirling_error
 from neglog.distributions.tweedie import kind_of
 
 Closed = Callable[[Any, Any], Any]
+RELATIVE_ERROR = 1e-10
 
 
 def divergence(p: Any, q: Any) -> Any:
@@ -59,16 +60,7 @@ def _gaussian(p: Any, q: Any) -> Any:
 
 def _laplace(p: Any, q: Any) -> Any:
     gap = np.abs(p.loc - q.loc) / p.scale
-    return half_deviance(p.scale / q.scale, 1.0, 2.0) + p.scale / q.scale * _expm1_excess(gap)
-
-
-def _expm1_excess(x: Any) -> Any:
-    """exp(-x) - 1 + x for x >= 0, by its series where the terms cancel."""
-    series = np.zeros_like(np.asarray(x, float))
-    small = np.minimum(x, 0.5)
-    for k in range(16, 1, -1):
-        series = (1.0 - series) * small / k if k > 2 else (1.0 - series) * small * small / 2
-    return np.where(np.asarray(x) < 0.5, series, np.expm1(-np.asarray(x)) + x)
+    return half_deviance(p.scale / q.scale, 1.0, 2.0) + p.scale / q.scale * expm1_excess(gap)
 
 
 def _poisson(p: Any, q: Any) -> Any:
@@ -244,9 +236,28 @@ def _by_quadrature(p: Distribution, q: Distribution) -> Any:
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
     out = np.empty(shape)
     for index in np.ndindex(shape):
-        one, other = _single(p, index, shape), _single(q, index, shape)
-        out[index] = max(0.0, expectation(one, lambda y, a=one, b=other: b.nll(y) - a.nll(y)).value)
+        out[index] = _one_by_quadrature(_single(p, index, shape), _single(q, index, shape))
     return out[()]
+
+
+def _one_by_quadrature(p: Distribution, q: Distribution) -> float:
+    if p.bounds[0] < q.bounds[0] or p.bounds[1] > q.bounds[1]:
+        return np.inf
+
+    def extra(y: Any) -> Any:
+        return q.nll(y) - p.nll(y)
+
+    if p.bounds != q.bounds:
+        return max(0.0, expectation(p, extra, RELATIVE_ERROR).value)
+
+    def never_negative(y: Any) -> Any:
+        """p log(p/q) - p + q: the last two integrate to nothing, and keep nearly equal laws from cancelling."""
+        mass, nats = p.pdf(y), extra(y)
+        near = mass * expm1_excess(np.where(np.abs(nats) < 1, nats, 0.0))
+        far = np.where(mass > 0, mass * nats, 0.0) - mass + q.pdf(y)
+        return np.where(np.abs(nats) < 1, near, far)
+
+    return total(never_negative, (p, q), RELATIVE_ERROR).value
 
 
 def _single(law: Distribution, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:
