@@ -1,4 +1,4 @@
-"""The native core (C++). Arrays are float32 or float64 and C-contiguous; inputs have one element or as many as the output."""
+"""The native core (C++). Arrays are contiguous float32 or float64; inputs have one element or as many as the output."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,14 @@ def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> None: ...
 def links(family: str) -> list[str]: ...
 def nll(
-    family: str, link: str, y: Input, eta: Input, parameters: Sequence[Input], constant: Input, out: Output, threads: int
+    family: str,
+    link: str,
+    y: Input,
+    eta: Input,
+    parameters: Sequence[Input],
+    constant: Input,
+    out: Output,
+    threads: int,
 ) -> None: ...
 def slopes(
     family: str,

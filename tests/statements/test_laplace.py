@@ -19,9 +19,7 @@ def test_the_nll_of_the_sample_is_a_sum_over_rows():
 
 def test_an_estimate_is_the_argmin_and_not_the_minimum():
     """The estimate is a place (the median 2.5), the NLL there is a value in nats."""
-    best = optimize.minimize_scalar(
-        lambda m: nl.Laplace(m, 1.0).nll(Y).sum(), bounds=(0, 9), method="bounded"
-    )
+    best = optimize.minimize_scalar(lambda m: nl.Laplace(m, 1.0).nll(Y).sum(), bounds=(0, 9), method="bounded")
     assert best.x == pytest.approx(2.5, abs=1e-4)
     assert best.fun == pytest.approx(5 * np.log(2) + 18.0, abs=1e-3)
 

@@ -12,13 +12,9 @@ Y = np.array([0.5, 1.2, 2.0, 3.5, 11.0])
 def test_lognormal_noise_multiplies():
     """y = e^f eps with log eps ~ N(0, sigma^2): scaling y shifts f, and the law keeps its relative spread."""
     f, scale = 1.1, 0.6
-    np.testing.assert_allclose(
-        nl.LogNormal(f, scale).cdf(Y * np.exp(f)), nl.LogNormal(0.0, scale).cdf(Y), rtol=1e-12
-    )
+    np.testing.assert_allclose(nl.LogNormal(f, scale).cdf(Y * np.exp(f)), nl.LogNormal(0.0, scale).cdf(Y), rtol=1e-12)
     spread = np.sqrt(nl.LogNormal(f, scale).variance()) / nl.LogNormal(f, scale).mean()
-    assert spread == pytest.approx(
-        np.sqrt(nl.LogNormal(0.0, scale).variance()) / nl.LogNormal(0.0, scale).mean()
-    )
+    assert spread == pytest.approx(np.sqrt(nl.LogNormal(0.0, scale).variance()) / nl.LogNormal(0.0, scale).mean())
     assert np.max(np.abs(nl.LogNormal(f, scale).cdf(Y + f) - nl.LogNormal(0.0, scale).cdf(Y))) > 0.1
 
 
@@ -36,9 +32,7 @@ def test_the_parameters_are_mean_and_variance_of_log_y():
 def test_the_model_output_is_the_mean_of_log_y():
     """m_i = f(x_i): the raw prediction is on the log scale."""
     eta = np.array([-1.0, 0.0, 2.0])
-    np.testing.assert_allclose(
-        nl.LogNormal(scale=0.5).given(eta).nll(2.0), nl.LogNormal(eta, 0.5).nll(2.0), rtol=1e-14
-    )
+    np.testing.assert_allclose(nl.LogNormal(scale=0.5).given(eta).nll(2.0), nl.LogNormal(eta, 0.5).nll(2.0), rtol=1e-14)
 
 
 def test_the_nll_has_three_terms():

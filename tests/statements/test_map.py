@@ -27,9 +27,7 @@ def test_map_depends_on_the_parametrisation_and_mle_does_not(argmin):
 
     in_p = argmin(lambda p: nll(p) + prior.nll(p), 0.01, 0.99)
     in_logit = argmin(
-        lambda z: (
-            nll(special.expit(z)) + prior.nll(special.expit(z)) - np.log(special.expit(z) * special.expit(-z))
-        ),
+        lambda z: nll(special.expit(z)) + prior.nll(special.expit(z)) - np.log(special.expit(z) * special.expit(-z)),
         -5,
         5,
     )
@@ -317,9 +315,7 @@ def test_sklearn_logistic_c_is_tau2_or_b():
     np.testing.assert_allclose(gradient + coef / tau**2, 0, atol=1e-5)
     assert intercept == pytest.approx(0, abs=1e-5)
 
-    model = linear_model.LogisticRegression(
-        C=b, l1_ratio=1.0, tol=1e-8, solver="saga", max_iter=20000, random_state=0
-    )
+    model = linear_model.LogisticRegression(C=b, l1_ratio=1.0, tol=1e-8, solver="saga", max_iter=20000, random_state=0)
     gradient, intercept, coef = slope(nl.Bernoulli(), X, y, model.fit(X, y))
     assert_lasso_optimal(gradient, coef, 1 / b, atol=1e-3)
 
@@ -390,15 +386,9 @@ def test_not_every_penalty_is_a_prior():
         return np.where(t <= lam, lam * t, np.where(t <= gamma * lam, middle, lam**2 * (gamma + 1) / 2))
 
     for penalty in (mcp, scad):
-        mass = [
-            2 * integrate.quad(lambda t, p=penalty: np.exp(-p(t)), 0, top, points=[1, 3])[0]
-            for top in (50, 100)
-        ]
+        mass = [2 * integrate.quad(lambda t, p=penalty: np.exp(-p(t)), 0, top, points=[1, 3])[0] for top in (50, 100)]
         assert mass[1] - mass[0] == pytest.approx(100 * np.exp(-penalty(100.0)), rel=1e-6)
-    proper = [
-        2 * integrate.quad(lambda t: np.exp(-nl.Laplace(scale=1.0).penalty(t)), 0, top)[0]
-        for top in (50, 100)
-    ]
+    proper = [2 * integrate.quad(lambda t: np.exp(-nl.Laplace(scale=1.0).penalty(t)), 0, top)[0] for top in (50, 100)]
     assert proper[1] == pytest.approx(proper[0], rel=1e-9)
 
 

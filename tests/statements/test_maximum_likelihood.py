@@ -168,9 +168,7 @@ def test_without_that_rescaling_the_prior_counts_too_much(argmin):
     share = 1 / len(Y)  # batches of one row
 
     def mode(factor, prior):
-        return argmin(
-            lambda m: factor * nl.Gaussian(m, 1.0).nll(Y).sum() + prior.penalty(np.array([m])), -10, 10
-        )
+        return argmin(lambda m: factor * nl.Gaussian(m, 1.0).nll(Y).sum() + prior.penalty(np.array([m])), -10, 10)
 
     prior, stronger = nl.Gaussian(scale=2.0), nl.Gaussian(scale=2.0 * np.sqrt(share))
     assert mode(share, prior) == pytest.approx(mode(1.0, stronger), abs=1e-6)

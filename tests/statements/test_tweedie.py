@@ -30,9 +30,7 @@ def test_the_circulating_tweedie_formula_has_none_of_the_special_cases():
     """Power 2 gives a half Gaussian instead of a Gamma; power 1 is continuous, a Poisson is not."""
     y = np.array([0.5, 1.0, 2.0, 3.0])
     half_gaussian = not_a_density(y, 2, 1.3)
-    np.testing.assert_allclose(
-        half_gaussian * np.exp((y / 1.3) ** 2), half_gaussian[0] * np.exp((0.5 / 1.3) ** 2)
-    )
+    np.testing.assert_allclose(half_gaussian * np.exp((y / 1.3) ** 2), half_gaussian[0] * np.exp((0.5 / 1.3) ** 2))
     gamma = nl.Tweedie(mean=1.3, power=2, dispersion=1.0).pdf(y)
     np.testing.assert_allclose(gamma, nl.Gamma(1.3, 1.0).pdf(y), rtol=1e-12)
     assert np.ptp(np.log(half_gaussian / gamma)) > 1.0
@@ -155,7 +153,7 @@ def test_the_power_says_how_the_variance_follows_the_mean():
 @pytest.mark.parametrize("power", [0.2, 0.5, 0.99])
 def test_no_tweedie_law_has_a_power_between_zero_and_one(power):
     """There is no exponential dispersion model with V(mu) = mu^p for 0 < p < 1."""
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="no Tweedie law exists between 0 and 1"):
         nl.Tweedie(mean=1.0, power=power, dispersion=1.0)
 
 

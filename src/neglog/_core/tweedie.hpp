@@ -307,7 +307,7 @@ struct TweedieSlopes {
 inline TweedieSlopes tweedie_slopes(double y, double mu, double power, double dispersion) {
     const double t = std::log(mu);
     const double nll = TweedieLaw::nll(y, mu, t, power, 1.0 / dispersion);
-    const double mean_slope = (mu - y) * std::exp(-power * t) / dispersion;
+    const double mean_slope = (mu - y) / dispersion * (power == 0 ? 1.0 : std::exp(-power * t));
     if (!(power > 1 && power < 2) || !(y >= 0) || y == infinity) return {nll, mean_slope, nan_value, nan_value};
     if (y == 0) return {nll, mean_slope, nll * (1.0 / (2.0 - power) - t), -nll / dispersion};
 

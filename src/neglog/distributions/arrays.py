@@ -72,7 +72,13 @@ def native(value: Any, shape: tuple[int, ...]) -> Array:
 
 
 def core_nll(
-    family: str, link: str, y: Array, eta: Any, parameters: Sequence[Any], constant: Any, threads: int | None = None
+    family: str,
+    link: str,
+    y: Array,
+    eta: Any,
+    parameters: Sequence[Any],
+    constant: Any,
+    threads: int | None = None,
 ) -> Any:
     """The nll of `family` at raw prediction `eta`, broadcast over everything."""
     shape = broadcast_shape(y, eta, *parameters, constant)

@@ -27,9 +27,10 @@ def in_base(nats: Any, base: float | None) -> Any:
 class Distribution(ABC):
     """An immutable law of y. Parameters broadcast against each other and against y; None means unknown.
 
-    A family declares the domain of each parameter, its support and its measure, and implements the abstract methods; `_tail` and
-    `_quantile` give the distribution function from both ends. All public methods take array-likes, keep float32, and return
-    NumPy scalars for single values. A parameter is read as an attribute (`law.scale`); only `mean` is a method, `law.mean()`.
+    A family declares the domain of each parameter, its support and its measure, and implements the abstract methods;
+    `_tail` and `_quantile` give the distribution function from both ends. All public methods take array-likes, keep
+    float32, and return NumPy scalars for single values. A parameter is read as an attribute (`law.scale`); only `mean`
+    is a method, `law.mean()`.
     """
 
     domains: ClassVar[dict[str, Domain]]
@@ -58,7 +59,9 @@ class Distribution(ABC):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"distributions are immutable; make another {type(self).__name__} instead of setting {name}")
+        raise AttributeError(
+            f"distributions are immutable; make another {type(self).__name__} instead of setting {name}"
+        )
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -139,7 +142,7 @@ class Distribution(ABC):
     # ---- sampling and moments --------------------------------------------------------------------------------------
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Generator = None) -> Any:
-        """Independent draws; `size` is the shape of the result (default: that of the parameters), `rng` a seed or Generator."""
+        """Independent draws in the shape `size` (default: that of the parameters); `rng` is a seed or a Generator."""
         shape = self.batch_shape if size is None else (size,) if isinstance(size, int) else tuple(size)
         return self._draw(np.random.default_rng(rng), shape)
 
@@ -159,7 +162,7 @@ class Distribution(ABC):
         """The expectation of (y - mean)^2."""
 
     def entropy(self, base: float | None = None) -> Any:
-        """The expectation of nll(y): nats, or units of log(base). Differential, and so possibly negative, for a density."""
+        """The expectation of nll(y) in nats, or in units of log(base). That of a density may be negative."""
         with np.errstate(all="ignore"):
             return in_base(self._entropy(), base)
 
@@ -173,8 +176,8 @@ class Distribution(ABC):
 class Noise(Distribution):
     """A law of y around a prediction: what makes a loss.
 
-    The parameter named by `location` is what a prediction sets, through the link. The nll and its derivatives in the raw prediction come
-    from the native core's kernel of the same name, for every link that the core lists.
+    The parameter named by `location` is what a prediction sets, through the link. The nll and its derivatives in the
+    raw prediction come from the native core's kernel of the same name, for every link that the core lists.
     """
 
     location: ClassVar[str]
@@ -182,8 +185,9 @@ class Noise(Distribution):
     smooth: ClassVar[bool] = True  # False: the nll has kinks, and solvers that need curvature must not use it
     link: Link
 
-    def _state(self, *, link: str, **values: Any) -> None:
+    def _state(self, **values: Any) -> None:
         super()._state(**values)
+        link = values["link"]
         name = link.name if isinstance(link, Link) else link
         if name not in self._links():
             admissible = ", ".join(repr(admissible) for admissible in self._links())
@@ -226,7 +230,7 @@ class Noise(Distribution):
     # ---- as a function of the raw prediction -----------------------------------------------------------------------
 
     def given(self, eta: ArrayLike) -> Self:
-        """The law of y at the raw prediction `eta`. It remembers eta, so that a mean that rounds to 0 or 1 costs nothing."""
+        """The law of y at the raw prediction `eta`, which it remembers: a mean that rounds to 0 or 1 costs nothing."""
         raw = kept(arrays.as_numbers(eta, "eta"))
         location = kept(self.link.inverse(raw))
         return self._replaced(**{f"_{self.location}": location, "_made_by": (self.link.name, raw)})
@@ -237,9 +241,7 @@ class Noise(Distribution):
         `expected=True` gives the Fisher information, the expectation of the second derivative over y, in its place.
         """
         numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
-        nll = arrays.core_nll(
-            self._family(), self.link.name, numbers, raw, self._kernel_parameters(), self._constant()
-        )
+        nll = arrays.core_nll(self._family(), self.link.name, numbers, raw, self._kernel_parameters(), self._constant())
         return nll, *self.gradient_hessian(numbers, raw, expected=expected)
 
     def gradient_hessian(
@@ -252,13 +254,19 @@ class Noise(Distribution):
         threads: int | None = None,
     ) -> tuple[Any, Any]:
         """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
-        numbers, raw, parameters = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta"), self._kernel_parameters()
+        numbers, raw, parameters = (
+            arrays.as_numbers(y, "y"),
+            arrays.as_numbers(eta, "eta"),
+            self._kernel_parameters(),
+        )
         shape = arrays.broadcast_shape(numbers, raw, *parameters)
         dtype = arrays.output_type(numbers, raw, *parameters)
         gradient, hessian = out or (np.empty(shape, dtype), np.empty(shape, dtype))
         for array in (gradient, hessian):
             if array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
-                raise ValueError(f"out must be two writeable C-contiguous arrays of shape {shape}, but one has {array.shape}")
+                raise ValueError(
+                    f"out must be two writeable C-contiguous arrays of shape {shape}, but one has {array.shape}"
+                )
         _core.slopes(
             self._family(),
             self.link.name,
@@ -290,7 +298,8 @@ class Noise(Distribution):
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         """The unit deviance: twice the nats lost by predicting `mean` instead of y, at dispersion one."""
         raise TypeError(
-            f"{type(self).__name__} is not an exponential dispersion model and has no unit deviance; use loss(y, prediction)"
+            f"{type(self).__name__} is not an exponential dispersion model and has no unit deviance; "
+            "use loss(y, prediction)"
         )
 
 

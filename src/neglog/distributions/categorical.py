@@ -17,12 +17,10 @@ from neglog.distributions.registry import register
 class Categorical(Noise):
     r"""One class out of K, numbered 0 .. K-1. The last axis of p and of eta is the classes.
 
-    Density     p(y) = p[y]   (a mass)
-    Domain      y = 0, 1, ..., K-1; p >= 0 with sum 1
-    Link        softmax: the prediction is the row of class probabilities
-    Loss        log loss, -log f[y]
-    Derivatives the gradient has the shape of eta; the second derivative is the full matrix diag(p) - p p', one axis more
-    Moments     mean, variance and quantiles are those of the class number
+    Density     p(y) = p[y]   (a mass) Domain      y = 0, 1, ..., K-1; p >= 0 with sum 1 Link        softmax: the
+    prediction is the row of class probabilities Loss        log loss, -log f[y] Derivatives the gradient has the shape
+    of eta; the second derivative is the full matrix diag(p) - p p', one axis more Moments     mean, variance and
+    quantiles are those of the class number
     """
 
     p: Parameter
@@ -73,13 +71,19 @@ class Categorical(Noise):
         return self.loss(numbers, self._known("p"))
 
     def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
-        """nll, gradient and the matrix of second derivatives, which does not depend on y: `expected` changes nothing."""
+        """nll, gradient and matrix of second derivatives, which does not depend on y: `expected` changes nothing."""
         numbers, raw = as_numbers(y, "y"), as_numbers(eta, "eta")
         nll, gradient = _softmax(numbers, raw)
         return nll, gradient, _second_derivatives(raw).astype(gradient.dtype, copy=False)
 
     def gradient_hessian(
-        self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False, out: Any = None, threads: int | None = None
+        self,
+        y: ArrayLike,
+        eta: ArrayLike,
+        *,
+        expected: bool = False,
+        out: Any = None,
+        threads: int | None = None,
     ) -> tuple[Any, Any]:
         """Gradient and matrix of second derivatives."""
         _, gradient, hessian = self.derivatives(y, eta)
@@ -119,7 +123,7 @@ class Categorical(Noise):
     def _entropy(self) -> Any:
         return special.entr(self._known("p")).sum(axis=-1)
 
-    # ---- losses --------------------------------------------------------------------------------------------------------
+    # ---- losses ------------------------------------------------------------------------------------------------------
 
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         p = self._known("p")

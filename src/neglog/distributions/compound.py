@@ -61,20 +61,27 @@ def _log_term(n: Any, x: Any, lam: Any, nu: Any, upper: bool) -> Any:
 def _window(x: Any, lam: Any, nu: Any, around: Any, upper: bool) -> tuple[Any, Any, Any]:
     """The first node, the number of nodes and their distance that hold all terms worth adding.
 
-    The terms peak between lam and `around`, where the density at y has its peak. A coarse scan finds where they matter. All integers are
-    taken unless they are many and the Gamma tail, which falls over sqrt(n / nu) of them, is smooth on the longer step too.
+    The terms peak between lam and `around`, where the density at y has its peak, and never so far out that the Poisson
+    factor alone is below 1e-300. A coarse scan finds where they matter. All integers are taken unless they are many and
+    the Gamma tail, which falls over sqrt(n / nu) of them, is smooth on the longer step too.
     """
-    middle = np.minimum(lam, around), np.maximum(lam, around)
-    low = np.maximum(1.0, np.floor(middle[0] - 12 * np.sqrt(middle[0]) - 40))
-    high = np.ceil(middle[1] + 12 * np.sqrt(middle[1]) + 60)
+    width = np.sqrt(lam)
+    if upper:
+        low = lam - 12 * width - 40
+        high = np.clip(around, lam, lam + 60 * width + 200) + 12 * width + 60
+    else:
+        low = np.clip(around, lam - 60 * width - 200, lam) - 12 * width - 40
+        high = lam + 12 * width + 60
+    low = np.maximum(1.0, np.floor(low))
     for _ in range(2):
-        grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, 129)
+        step = (high - low) / 128
+        grid = low[:, None] + step[:, None] * np.arange(129)
         heights = _log_term(grid, x[:, None], lam[:, None], nu[:, None], upper)
-        matter = heights > heights.max(axis=1, keepdims=True) - NEGLIGIBLE
-        matter |= ~np.isfinite(heights.max(axis=1, keepdims=True))
-        width = (high - low) / 128
+        top = heights.max(axis=1, keepdims=True)
+        matter = (heights > top - NEGLIGIBLE) & np.isfinite(top)
         left, right = np.argmax(matter, axis=1), 128 - np.argmax(matter[:, ::-1], axis=1)
-        low, high = np.maximum(1.0, np.floor(low + (left - 1) * width)), np.ceil(low + (right + 1) * width)
+        right = np.where(matter.any(axis=1), right, left)  # nothing matters: all terms underflow
+        low, high = np.maximum(1.0, np.floor(low + (left - 1) * step)), np.ceil(low + (right + 1) * step)
     span = high - low
     smooth = np.sqrt(np.maximum(around, 1.0) / nu)
     step = np.where((span > 400) & (smooth > 6), np.minimum(span / 400, smooth / 3), 1.0)
@@ -86,9 +93,7 @@ def quantile(q: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any
     lam, _, _ = jumps(mean, power, dispersion)
     zero = q >= -np.expm1(-lam) if upper else q <= np.exp(-lam)
     rest = np.where(zero, np.nan, q)
-    root = positive_root(
-        lambda y, m, p, phi: tail(y, m, p, phi, upper), rest, upper, mean, mean, power, dispersion
-    )
+    root = positive_root(lambda y, m, p, phi: tail(y, m, p, phi, upper), rest, upper, mean, mean, power, dispersion)
     return np.where(np.isnan(q), np.nan, np.where(zero, 0.0, root))
 
 
@@ -97,8 +102,6 @@ def entropy(mean: Any, power: Any, dispersion: Any) -> Any:
     from neglog.distributions.expectation import expectation
     from neglog.distributions.tweedie import Tweedie
 
-    def one(m: float, p: float, phi: float) -> float:
-        law = Tweedie(m, p, phi)
-        return expectation(law, law.nll).value
-
-    return np.vectorize(one, otypes=[float])(mean, power, dispersion)
+    distinct, where = np.unique(np.stack([mean, power, dispersion], axis=-1), axis=0, return_inverse=True)
+    laws = (Tweedie(*parameters) for parameters in distinct)
+    return np.array([expectation(law, law.nll).value for law in laws])[where.ravel()]

@@ -16,7 +16,8 @@ from neglog.distributions.special import digamma_minus_log, half_deviance, stirl
 def dirichlet_nll(y: Any, alpha: Any) -> Any:
     """-log p of a Dirichlet for y > 0, over the last axis.
 
-    Written around the mean alpha / n: a sum of Poisson half deviances, logs of y and Stirling errors, none of which cancel.
+    Written around the mean alpha / n: a sum of Poisson half deviances, logs of y and Stirling errors, none of which
+    cancel.
     """
     total = np.sum(alpha, axis=-1)
     parts = (
@@ -48,7 +49,8 @@ def dirichlet_entropy(alpha: Any) -> Any:
 
 @register
 class Dirichlet(Prior):
-    r"""A law of class probabilities: the Beta law for more than two classes. The last axis of alpha and of y is the classes.
+    r"""A law of class probabilities: the Beta law for more than two classes. The last axis of alpha and of y is the
+    classes.
 
     Density     p(y) = prod_k y_k^(alpha_k - 1) / B(alpha)
     Domain      y_k > 0 with sum 1; alpha_k > 0

@@ -1,4 +1,4 @@
-"""Expectations under a single univariate law: summation for masses, adaptive quadrature for densities, both for mixed laws."""
+"""Expectations under a univariate law: sums for masses, adaptive quadrature for densities, both for mixed laws."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,16 @@ import numpy as np
 from neglog.distributions.base import Distribution
 
 OUTERMOST = 1e-250  # probability left out in each tail
-INNER = (1e-100, 1e-40, 1e-16, 1e-8, 1e-4, 0.01, 0.1, 0.3)  # quantiles at which the integral is broken, from both ends
+INNER = (
+    1e-100,
+    1e-40,
+    1e-16,
+    1e-8,
+    1e-4,
+    0.01,
+    0.1,
+    0.3,
+)  # quantiles at which the integral is broken, from both ends
 
 
 class Integral(NamedTuple):
@@ -41,7 +50,8 @@ def total(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error:
 
 
 def _summed(f: Callable[[Any], Any], laws: Sequence[Distribution]) -> Integral:
-    # A Tweedie law with power 1 lives on the multiples of its dispersion; laws on different lattices have no common sum.
+    # A Tweedie law with power 1 lives on the multiples of its dispersion; laws on different lattices have no common
+    # sum.
     steps = {float(getattr(law, "dispersion", 1.0)) for law in laws}
     if len(steps) > 1:
         return Integral(np.inf, 0.0)
@@ -68,13 +78,12 @@ def _integrated(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_
 
 def _edges(law: Distribution) -> list[float]:
     """Where to break the integral: quantiles, from the farthest on."""
+    levels = np.array([OUTERMOST, *INNER, 0.5])
     if law.measure == "density":
-        lower = [float(law.icdf(q)) for q in (OUTERMOST, *INNER)]
-        return lower + [float(law.isf(q)) for q in (0.5, *INNER, OUTERMOST)]
-    rest = float(law.sf(0.0))  # beside the atom at 0
-    lower = [float(law.icdf(1 - rest + q * rest)) for q in (0.01, 0.1, 0.3)]
-    upper = [float(law.isf(q * rest)) for q in (0.5, *INNER, OUTERMOST)]
-    return [1e-280 * float(law.mean()), 1e-40 * float(law.mean()), 1e-3 * lower[0], *lower, *upper]
+        return [*law.icdf(levels), *law.isf(levels)]
+    rest = law.sf(0.0)  # beside the atom at 0
+    lower, upper = law.icdf(1 - rest + rest * np.array([0.01, 0.1, 0.3])), law.isf(rest * levels)
+    return [1e-280 * law.mean(), 1e-40 * law.mean(), 1e-3 * lower[0], *lower, *upper]
 
 
 # Gauss-Kronrod 10-21: nodes, Kronrod weights, Gauss weights (for every other node), on [0, 1) of a symmetric rule.
@@ -89,7 +98,13 @@ _KRONROD = np.array(
      0.142775938577060080797, 0.147739104901338491374, 0.149445554002916905664]
 )  # fmt: skip
 _GAUSS = np.array(
-    [0.066671344308688137593, 0.149451349150580593145, 0.219086362515982043995, 0.269266719309996355091, 0.295524224714752870173]
+    [
+        0.066671344308688137593,
+        0.149451349150580593145,
+        0.219086362515982043995,
+        0.269266719309996355091,
+        0.295524224714752870173,
+    ]
 )
 NODES = np.concatenate([-_NODES[:-1], _NODES[::-1]])
 KRONROD = np.concatenate([_KRONROD[:-1], _KRONROD[::-1]])
@@ -117,7 +132,8 @@ def adaptive(f: Callable[[Any], Any], edges: Any, relative_error: float) -> Inte
         total = done_value + kronrod.sum()
         if not np.isfinite(total):
             return Integral(float(total), 0.0 if np.isinf(total) else np.nan)
-        # Kronrod's rule is far better than the difference to Gauss's says; the difference at least rules out missed structure.
+        # Kronrod's rule is far better than the difference to Gauss's says; the difference at least rules out missed
+        # structure.
         fine = error <= np.maximum(relative_error * abs(total) / 64, 2e-15 * magnitude)
         done_value += kronrod[fine].sum()
         done_error += error[fine].sum()

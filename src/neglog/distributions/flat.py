@@ -15,7 +15,8 @@ class Flat(Prior):
     r"""The improper prior whose density is 1 everywhere.
 
     Density     p(theta) = 1, which has no finite integral
-    As prior    no penalty: the MAP under Flat() is the maximum likelihood estimate. Flat in theta is not flat in log theta
+    As prior    no penalty: the MAP under Flat() is the maximum likelihood estimate. Flat in theta is not flat in log
+                theta
     """
 
     domains: ClassVar = {}
@@ -39,7 +40,9 @@ class Flat(Prior):
         return 0.0
 
     def _improper(self) -> NoReturn:
-        raise TypeError("Flat is improper: its density has no finite integral, so it cannot be sampled and has no moments")
+        raise TypeError(
+            "Flat is improper: its density has no finite integral, so it cannot be sampled and has no moments"
+        )
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         self._improper()

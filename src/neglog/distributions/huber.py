@@ -21,7 +21,8 @@ class Huber(Noise):
                 C = sqrt(2 pi) erf(delta / sqrt(2)) + 2 exp(-delta^2 / 2) / delta
     Domain      y real; scale > 0; delta > 0, in units of the scale
     Link        identity: the prediction is the centre, mean and median in one
-    Loss        scale^2 rho((y - f) / scale): quadratic up to delta * scale, linear beyond; scale counts as 1 while unknown
+    Loss        scale^2 rho((y - f) / scale): quadratic up to delta * scale, linear beyond; scale counts as 1 while
+                unknown
     Limits      delta -> infinity is Gaussian(scale), delta -> 0 is Laplace(scale / delta)
     Kink        the second derivative jumps at |z| = delta, where that of the quadratic part is returned
 
@@ -43,7 +44,14 @@ class Huber(Noise):
     )
     summary = ("Huber's loss", "")
 
-    def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, delta: Parameter = 1.345, *, link: str = "identity") -> None:
+    def __init__(
+        self,
+        loc: Parameter = 0.0,
+        scale: Parameter = None,
+        delta: Parameter = 1.345,
+        *,
+        link: str = "identity",
+    ) -> None:
         self._state(link=link, loc=loc, scale=scale, delta=delta)
 
     def _kernel_parameters(self) -> tuple[Any, ...]:

@@ -20,8 +20,8 @@ class Laplace(Noise, Prior):
     Link        identity: the prediction is the median
     Loss        |y - f|; the scale's MLE is the mean absolute residual
     As prior    lasso, lambda = 1 / scale; scale = inf leaves a coefficient unpenalised
-    Kink        at y = loc the gradient returned is 0, the middle of the subgradients. The second derivative is 0 everywhere,
-                although the Fisher information (expected=True) is 1 / scale^2
+    Kink        at y = loc the gradient returned is 0, the middle of the subgradients. The second derivative is 0
+                everywhere, although the Fisher information (expected=True) is 1 / scale^2
     """
 
     loc: Parameter

@@ -15,7 +15,8 @@ from neglog.distributions.registry import register
 
 @register
 class LogNormal(Noise):
-    r"""log y is Gaussian. `loc` and `scale` are those of log y, so the median of y is exp(loc) and its mean exp(loc + scale^2 / 2).
+    r"""log y is Gaussian. `loc` and `scale` are those of log y, so the median of y is exp(loc) and its mean exp(loc +
+    scale^2 / 2).
 
     Density     p(y) = exp(-(log y - loc)^2 / (2 scale^2)) / (y scale sqrt(2 pi))
     Domain      y > 0; scale > 0

@@ -78,7 +78,9 @@ def poisson_tail(y: Any, mean: Any, upper: bool) -> Any:
 
 def poisson_quantile(q: Any, mean: Any, upper: bool) -> Any:
     """The smallest count whose cdf reaches q (whose upper tail falls to q)."""
-    return smallest_integer(lambda k, m: poisson_tail(k, m, upper), q, upper, np.asarray(mean) + 10 * np.sqrt(mean), mean)
+    return smallest_integer(
+        lambda k, m: poisson_tail(k, m, upper), q, upper, np.asarray(mean) + 10 * np.sqrt(mean), mean
+    )
 
 
 def poisson_entropy(mean: Any) -> Any:

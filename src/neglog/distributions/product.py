@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from neglog.distributions.base import Distribution, Prior
+from neglog.distributions.base import Prior
 from neglog.distributions.beta import Beta
 from neglog.distributions.dirichlet import Dirichlet
 from neglog.distributions.flat import Flat
@@ -14,11 +14,10 @@ from neglog.distributions.gaussian import HALF_LOG_TWO_PI, Gaussian
 from neglog.distributions.laplace import Laplace
 
 
-def multiply(first: Distribution, second: Distribution) -> Prior:
+def multiply(first: Prior, second: Prior) -> Prior:
     """The prior proportional to the product of two densities, in the simplest form that is exact."""
-    for one in (first, second):
-        if not isinstance(one, Prior):
-            raise TypeError(f"only priors can be multiplied, and {one!r} is not one")
+    if not isinstance(second, Prior):
+        raise TypeError(f"only priors can be multiplied, and {second!r} is not one")
     match first, second:
         case Flat(), _:
             return second
@@ -43,8 +42,8 @@ def multiply(first: Distribution, second: Distribution) -> Prior:
     raise TypeError(f"the product of {type(first).__name__} and {type(second).__name__} is not a prior known here")
 
 
-def multiply_all(*factors: Distribution) -> Prior:
-    """Gaussians with Gaussians and Laplaces with Laplaces first: any number of factors ends as one law or an elastic net."""
+def multiply_all(*factors: Prior) -> Prior:
+    """Gaussians merge with Gaussians and Laplaces with Laplaces, so that at most one of each is left."""
     gaussian: Prior = Flat()
     laplace: Prior = Flat()
     for factor in factors:
@@ -67,7 +66,9 @@ def _merge_gaussians(first: Gaussian, second: Gaussian) -> Gaussian:
 
 def _merge_laplaces(first: Laplace, second: Laplace) -> Laplace:
     if np.any(first.loc != second.loc):
-        raise ValueError(f"two Laplace priors can only be multiplied around the same loc, not {first.loc} and {second.loc}")
+        raise ValueError(
+            f"two Laplace priors can only be multiplied around the same loc, not {first.loc} and {second.loc}"
+        )
     with np.errstate(all="ignore"):
         return Laplace(first.loc, 1 / (1 / first._known("scale") + 1 / second._known("scale")))
 
@@ -79,8 +80,8 @@ class Product(Prior):
     Domain      x real; m, s from the Gaussian factor, c, b from the Laplace factor
     As prior    elastic net: penalty sum (x - m)^2 / (2 s^2) + |x - c| / b, strength (1 / (2 s^2), 1 / b)
 
-    On each side of the kink c the density is a piece of a Gaussian, N(m + s^2/b, s^2) below and N(m - s^2/b, s^2) above, so that mass,
-    moments, quantiles and entropy are closed.
+    On each side of the kink c the density is a piece of a Gaussian, N(m + s^2/b, s^2) below and N(m - s^2/b, s^2)
+    above, so that mass, moments, quantiles and entropy are closed.
     """
 
     domains: ClassVar = {}
@@ -97,7 +98,7 @@ class Product(Prior):
     def _stated(self) -> list[Any]:
         return [value for factor in self.factors for value in factor._stated()]
 
-    # ---- the two pieces ------------------------------------------------------------------------------------------------
+    # ---- the two pieces ----------------------------------------------------------------------------------------------
 
     def _numbers(self) -> tuple[Any, Any, Any, Any]:
         gaussian, laplace = self.factors

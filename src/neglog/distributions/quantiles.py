@@ -9,11 +9,11 @@ Tail = Callable[..., Any]  # (y, *parameters) -> P(Y <= y), or P(Y > y) for the 
 
 
 def smallest_integer(tail: Tail, q: Any, upper: bool, start: Any, *parameters: Any) -> Any:
-    """The smallest integer k >= 0 with cdf(k) >= q, or with sf(k) <= q for the upper tail, by bisection between integers."""
-    q, start, *parameters = np.broadcast_arrays(q, start, *parameters)
+    """The smallest integer k >= 0 with cdf(k) >= q, or with sf(k) <= q for the upper tail, by bisection."""
+    q, start, *rest = np.broadcast_arrays(q, start, *parameters)
 
     def reached(k: Any) -> Any:
-        level = tail(k, *parameters)
+        level = tail(k, *rest)
         return level <= q if upper else level >= q
 
     low, high = np.full(q.shape, -1.0), np.ceil(np.maximum(start, 1.0))
@@ -32,19 +32,18 @@ def positive_root(tail: Tail, q: Any, upper: bool, start: Any, *parameters: Any)
     """The y > 0 with tail(y) = q, searched in log y on the log of the tail, where both tails are nearly straight."""
     from scipy.optimize import elementwise
 
-    q, start, *parameters = (np.asarray(x, float) for x in np.broadcast_arrays(q, start, *parameters))
+    q, start, *rest = (np.asarray(x, float) for x in np.broadcast_arrays(q, start, *parameters))
+    out = np.where(np.isnan(q), np.nan, np.where((q <= 0) == upper, np.inf, 0.0))
+    inner = (q > 0) & (q < 1)
+    if not inner.any():
+        return out
 
     def gap(log_y: Any, q: Any, *rest: Any) -> Any:
         with np.errstate(all="ignore"):
-            level = np.maximum(tail(np.exp(log_y), *rest), 1e-323)
-            return np.log(level) - np.log(q)
+            return np.log(np.maximum(tail(np.exp(log_y), *rest), 1e-323)) - np.log(q)
 
-    inner = (q > 0) & (q < 1)
-    safe = np.where(inner, q, 0.5)
-    centre = np.log(start)
-    low, high = centre - 1.0, centre + 1.0
-    bracket = elementwise.bracket_root(gap, low, high, args=(safe, *parameters), maxiter=1100)
-    tolerances = {"xatol": 1e-15, "xrtol": 1e-15, "fatol": 0.0, "frtol": 0.0}
-    root = elementwise.find_root(gap, bracket.bracket, args=(safe, *parameters), tolerances=tolerances, maxiter=200)
-    ends = np.where(np.isnan(q), np.nan, np.where((q <= 0) == upper, np.inf, 0.0))
-    return np.where(inner, np.exp(root.x), ends)
+    centre, arguments = np.log(start[inner]), (q[inner], *(x[inner] for x in rest))
+    bracket = elementwise.bracket_root(gap, centre - 1.0, centre + 1.0, args=arguments, maxiter=1100)
+    tolerances = {"xatol": 1e-15, "xrtol": 1e-15, "fatol": 1e-15, "frtol": 0.0}
+    out[inner] = np.exp(elementwise.find_root(gap, bracket.bracket, args=arguments, tolerances=tolerances).x)
+    return out

@@ -32,7 +32,7 @@ def _unary(function: Callable[[Any, Any], None], x: ArrayLike) -> Any:
 
 
 def stirling_error(x: ArrayLike) -> Any:
-    """log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2]: what Stirling's formula leaves out, without cancellation."""
+    """log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2], what Stirling's formula leaves out."""
     return _unary(_core.stirling_error, x)
 
 
@@ -44,8 +44,9 @@ def digamma_minus_log(x: ArrayLike) -> Any:
 def incomplete_gamma(a: Any, x: Any, upper: bool) -> Any:
     """P(a, x), or Q(a, x) for the upper tail, regularised.
 
-    SciPy's continued fraction stops early in the tails of large a. There Temme's uniform expansion (DLMF 8.12) takes over, which three terms
-    make exact to 1e-13 from a = 30,000 on; its coefficients cancel only within three standard deviations, where SciPy is right.
+    SciPy's continued fraction stops early in the tails of large a. There Temme's uniform expansion (DLMF 8.12) takes
+    over, which three terms make exact to 1e-13 from a = 30,000 on; its coefficients cancel only within three standard
+    deviations, where SciPy is right.
     """
     plain = special.gammaincc(a, x) if upper else special.gammainc(a, x)
     if np.all(np.asarray(a) < 3e4):

@@ -1,4 +1,4 @@
-"""Tweedie: variance proportional to a power of the mean; between 1 and 2 exact zeros and positive amounts in one law."""
+"""Tweedie: variance proportional to a power of the mean; between powers 1 and 2, exact zeros and positive amounts."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance
 
 POWER = Domain(
-    "0, between 1 and 2, or 3 (no Tweedie law exists between 0 and 1, and for other powers the exact density is not available)",
+    "0, between 1 and 2, or 3 (no Tweedie law exists between 0 and 1; other powers have no exact density here)",
     lambda p: (p == 0) | ((p >= 1) & (p <= 2)) | (p == 3),
 )
 
@@ -41,12 +41,15 @@ def kind_of(power: float) -> str:
 class Tweedie(Noise):
     r"""The exponential dispersion model with variance dispersion * mean^power.
 
-    Density     p(y) = a(y, phi) exp((y mean^(1-p) / (1-p) - mean^(2-p) / (2-p)) / phi), with p the power and phi the dispersion
-    Domain      power 0 Gaussian; 1 Poisson on the multiples of phi; between 1 and 2 a Poisson number of Gamma jumps, y = 0 with
-                probability exp(-mean^(2-p) / (phi (2-p))), else y > 0; 2 Gamma; 3 inverse Gaussian. mean > 0 except for power 0
+    Density     p(y) = a(y, phi) exp((y mean^(1-p) / (1-p) - mean^(2-p) / (2-p)) / phi), with p the power and phi the
+                dispersion
+    Domain      power 0 Gaussian; 1 Poisson on the multiples of phi; between 1 and 2 a Poisson number of Gamma jumps, y
+                = 0 with probability exp(-mean^(2-p) / (phi (2-p))), else y > 0; 2 Gamma; 3 inverse Gaussian. mean > 0
+                except for power 0
     Link        log: the prediction is the mean
     Loss        half the unit deviance of the power
-    Accuracy    between 1 and 2 the log density is exact to about 1e-13 for every power, mean and dispersion (core: tweedie.hpp)
+    Accuracy    between 1 and 2 the log density is exact to about 1e-13 for every power, mean and dispersion (core:
+                tweedie.hpp)
 
     Between 1 and 2 the law is mixed: `pdf(0)` is a mass, `pdf(y > 0)` a density.
     """
@@ -69,13 +72,20 @@ class Tweedie(Noise):
     summary = ("Tweedie deviance", "")
 
     def __init__(
-        self, mean: Parameter = None, power: Parameter = None, dispersion: Parameter = None, *, link: str = "log"
+        self,
+        mean: Parameter = None,
+        power: Parameter = None,
+        dispersion: Parameter = None,
+        *,
+        link: str = "log",
     ) -> None:
         self._state(link=link, mean=mean, power=power, dispersion=dispersion)
-        if mean is not None and np.any((np.asarray(mean) <= 0) & (np.asarray(power if power is not None else 1.5) != 0)):
+        if mean is not None and np.any(
+            (np.asarray(mean) <= 0) & (np.asarray(power if power is not None else 1.5) != 0)
+        ):
             raise ValueError(f"Tweedie: mean must be > 0 unless the power is 0, but is {mean!r}")
 
-    # ---- kinds ---------------------------------------------------------------------------------------------------------
+    # ---- kinds -------------------------------------------------------------------------------------------------------
 
     def _kinds(self) -> set[str]:
         return {"compound"} if self.power is None else {kind_of(p) for p in np.unique(self.power)}
@@ -92,7 +102,7 @@ class Tweedie(Noise):
 
     @property
     def measure(self) -> Measure:  # type: ignore[override]
-        """"density", "mass" or "mixed", as the power has it."""
+        """What the power makes it: "density", "mass" or "mixed"."""
         found = {MEASURE.get(kind, "density") for kind in self._kinds()}
         return found.pop() if len(found) == 1 else "mixed"
 
@@ -108,7 +118,7 @@ class Tweedie(Noise):
             out[chosen] = functions[kind_of(power)](*(np.asarray(x, float)[chosen] for x in everything))
         return out[()]
 
-    # ---- evaluation ----------------------------------------------------------------------------------------------------
+    # ---- evaluation --------------------------------------------------------------------------------------------------
 
     def _kernel_parameters(self) -> tuple[Any, ...]:
         power, dispersion = self._known("power", "dispersion")
@@ -151,15 +161,23 @@ class Tweedie(Noise):
         mean, power, dispersion = self._known("mean", "power", "dispersion")
         numbers = as_numbers(y, "y")
         shape = arrays.broadcast_shape(numbers, mean, power, dispersion)
-        outputs = [np.empty(shape) for _ in range(4)]
-        inputs = (arrays.native(x, shape) for x in (numbers, mean, power, dispersion))
-        _core.tweedie_slopes(*inputs, *outputs, arrays.thread_count(outputs[0].size))
-        _, in_mean, in_power, in_dispersion = outputs
+        nll, in_mean, in_power, in_dispersion = (np.empty(shape) for _ in range(4))
+        _core.tweedie_slopes(
+            arrays.native(numbers, shape),
+            arrays.native(mean, shape),
+            arrays.native(power, shape),
+            arrays.native(dispersion, shape),
+            nll,
+            in_mean,
+            in_power,
+            in_dispersion,
+            arrays.thread_count(nll.size),
+        )
         isolated = self._by_kind(_DISPERSION_SLOPE, numbers)
         dispersion_slope = np.where(np.isnan(in_dispersion), isolated, in_dispersion)
         return {"mean": in_mean[()], "power": in_power[()], "dispersion": dispersion_slope[()]}
 
-    # ---- losses --------------------------------------------------------------------------------------------------------
+    # ---- losses ------------------------------------------------------------------------------------------------------
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """Half the unit deviance of the power."""
@@ -173,7 +191,7 @@ class Tweedie(Noise):
         return 2 * self.loss(y, mean)
 
 
-# ---- one function of (y or q, mean, power, dispersion) per kind ----------------------------------------------------------
+# ---- one function of (y or q, mean, power, dispersion) per kind ------------------------------------------------------
 
 
 def _gaussian(method: str) -> Callable[..., Any]:

@@ -51,10 +51,11 @@ class Decomposition:
 def decompose(y: ArrayLike, probabilities: ArrayLike) -> Decomposition:
     """Held-out log loss = irreducible + miscalibration.
 
-    `probabilities` is one number per row, the probability of class 1, or a row of class probabilities; `y` holds class numbers. Binary
-    predictions are recalibrated by isotonic regression, the best increasing map of the prediction (Dimitriadis, Gneiting & Jordan 2021);
-    those of several classes by the best power and factor of each class's probability, renormalised (vector scaling, Guo et al. 2017). Both
-    contain the identity, so the saving is never negative; on few rows it is flattering, because it is fitted on the same rows.
+    `probabilities` is one number per row, the probability of class 1, or a row of class probabilities; `y` holds class
+    numbers. Binary predictions are recalibrated by isotonic regression, the best increasing map of the prediction
+    (Dimitriadis, Gneiting & Jordan 2021); those of several classes by the best power and factor of each class's
+    probability, renormalised (vector scaling, Guo et al. 2017). Both contain the identity, so the saving is never
+    negative; on few rows it is flattering, because it is fitted on the same rows.
 
     >>> print(decompose([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]))
     log loss             0.510826  of 4 rows, nats per row
@@ -67,7 +68,9 @@ def decompose(y: ArrayLike, probabilities: ArrayLike) -> Decomposition:
     binary = p.ndim == 1
     rows = Rows(np.stack([1 - p, p], axis=-1) if binary else p, "probabilities", -1, normalize=False).values
     if rows.ndim != 2:
-        raise ValueError(f"probabilities must be one number or one row of classes for each y, but has the shape {p.shape}")
+        raise ValueError(
+            f"probabilities must be one number or one row of classes for each y, but has the shape {p.shape}"
+        )
     classes = _class_numbers(y, rows)
     recalibrate = _isotonic if rows.shape[1] == 2 else _vector_scaling
     recalibrated = recalibrate(classes, rows)
@@ -86,7 +89,9 @@ def decompose(y: ArrayLike, probabilities: ArrayLike) -> Decomposition:
 def _class_numbers(y: ArrayLike, rows: Any) -> Any:
     numbers = as_numbers(y, "y")
     if numbers.shape != rows.shape[:1] or not numbers.size:
-        raise ValueError(f"y must be one class number for each of the {len(rows)} predictions, but has the shape {numbers.shape}")
+        raise ValueError(
+            f"y must be one class number for each of the {len(rows)} predictions, but has the shape {numbers.shape}"
+        )
     bad = np.flatnonzero(~((numbers >= 0) & (numbers < rows.shape[1]) & (numbers == np.floor(numbers))))
     if len(bad):
         raise ValueError(
@@ -102,7 +107,7 @@ def _mean_log_loss(classes: Any, rows: Any) -> float:
 
 
 def _isotonic(classes: Any, rows: Any) -> Any:
-    """The class-1 frequencies of pooled neighbours: the increasing function of the prediction with the least log loss."""
+    """Class-1 frequencies of pooled neighbours: the increasing function of the prediction with least log loss."""
     from scipy.optimize import isotonic_regression
 
     values, group, counts = np.unique(rows[:, 1], return_inverse=True, return_counts=True)

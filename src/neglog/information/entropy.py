@@ -10,10 +10,8 @@ from neglog.distributions.base import Distribution, in_base
 from neglog.information.probabilities import Rows, over_rows
 
 
-def entropy(
-    p: ArrayLike | Distribution, *, base: float | None = None, axis: int = -1, normalize: bool = False
-) -> Any:
-    """H(P) = -sum p log p of probabilities along `axis`, or the entropy of a distribution, in nats (or units of log base).
+def entropy(p: ArrayLike | Distribution, *, base: float | None = None, axis: int = -1, normalize: bool = False) -> Any:
+    """H(P) = -sum p log p of probabilities along `axis`, or of a distribution, in nats (or units of log base).
 
     0 log 0 counts as 0. For a density this is the differential entropy, which may be negative.
 
@@ -26,9 +24,7 @@ def entropy(
     return in_base(over_rows(_core.entropy, rows.values, rows.values), base).astype(rows.dtype, copy=False)[()]
 
 
-def mutual_information(
-    joint: ArrayLike, *, base: float | None = None, normalize: bool = False
-) -> Any:
+def mutual_information(joint: ArrayLike, *, base: float | None = None, normalize: bool = False) -> Any:
     """I(X; Y) of a joint table of probabilities, the last two axes: the divergence of the joint law from independence.
 
     >>> float(mutual_information([[0.25, 0.25], [0.25, 0.25]]))

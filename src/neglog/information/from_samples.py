@@ -75,7 +75,9 @@ def _points(x: ArrayLike, name: str, k: int, jitter: float | None, rng: Generato
         raise ValueError(f"{name} must be rows of numbers, more than k = {k} of them, but has the shape {np.shape(x)}")
     bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
     if len(bad):
-        raise ValueError(f"{name} must be finite, but {len(bad)} of {len(points)} rows are not; the first is row {bad[0]}")
+        raise ValueError(
+            f"{name} must be finite, but {len(bad)} of {len(points)} rows are not; the first is row {bad[0]}"
+        )
     if jitter is not None:
         points += np.random.default_rng(rng).uniform(-jitter / 2, jitter / 2, points.shape)
     return points
@@ -89,8 +91,8 @@ def _kth_distance(points: Any, queries: Any, k: int, *, skip_self: bool, name: s
     tied = np.flatnonzero(distance == 0)
     if len(tied):
         raise ValueError(
-            f"{name}: {len(tied)} of {len(queries)} rows coincide with {k} or more others (the first is row {tied[0]}), so the data are not "
-            f"from a density; pass jitter=the step to which they were rounded, or a larger k"
+            f"{name}: {len(tied)} of {len(queries)} rows coincide with {k} others (the first is row {tied[0]}), "
+            f"so the data are not from a density; pass jitter=the step to which they were rounded, or a larger k"
         )
     return distance
 

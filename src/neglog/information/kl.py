@@ -20,7 +20,8 @@ def kl_divergence(
 ) -> Any:
     """D(P || Q) = sum p log(p / q) >= 0, zero only for P = Q; +inf where q = 0 < p.
 
-    For two distributions a closed form where there is one, else quadrature or summation with a relative error below 1e-8.
+    For two distributions a closed form where there is one, else quadrature or summation with a relative error below
+    1e-8.
 
     >>> round(float(kl_divergence([0.5, 0.5], [0.75, 0.25], base=2)), 4)
     0.2075

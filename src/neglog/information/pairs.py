@@ -27,6 +27,7 @@ from neglog.distributions.special import digamma_minus_log, expm1_excess, half_d
 from neglog.distributions.tweedie import kind_of
 
 Closed = Callable[[Any, Any], Any]
+Function = Callable[[Any], Any]
 RELATIVE_ERROR = 1e-10
 
 
@@ -50,7 +51,7 @@ def divergence(p: Any, q: Any) -> Any:
         return closed(p, q)[()] if closed else _by_quadrature(p, q)
 
 
-# ---- pairs of one family ---------------------------------------------------------------------------------------------------
+# ---- pairs of one family ---------------------------------------------------------------------------------------------
 
 
 def _gaussian(p: Any, q: Any) -> Any:
@@ -78,7 +79,7 @@ def _gamma(p: Any, q: Any) -> Any:
     return shapes + q.shape * half_deviance(p.mean(), q.mean(), 2.0)
 
 
-def _bregman(f: Closed | Any, slope: Any, curvature: Any, a: Any, b: Any) -> Any:
+def _bregman(f: Function, slope: Function, curvature: Function, a: Any, b: Any) -> Any:
     """f(b) - f(a) - f'(a) (b - a); where a and b are close, the integral of (b - t) f''(t), which does not cancel."""
     a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
     step = b - a
@@ -115,7 +116,7 @@ def _beta(p: Any, q: Any) -> Any:
 
 
 def _dirichlet_alphas(a: Any, b: Any) -> Any:
-    """log B is the cumulant function of the log probabilities: again a Bregman divergence, along the line from a to b."""
+    """log B is the cumulant function of the log probabilities: a Bregman divergence along the line from a to b."""
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"the two Dirichlets have {a.shape[-1]} and {b.shape[-1]} classes")
     a, b = np.broadcast_arrays(a, b)
@@ -141,15 +142,13 @@ def _log_beta_ratio(a: Any, b: Any) -> Any:
     return log_beta(b) - log_beta(a)
 
 
-# ---- mixed pairs -----------------------------------------------------------------------------------------------------------
+# ---- mixed pairs -----------------------------------------------------------------------------------------------------
 
 
 def _gaussian_laplace(p: Any, q: Any) -> Any:
     """E|y - c| of a Gaussian is closed: the folded normal."""
     gap = (p.loc - q.loc) / p.scale
-    mean_distance = p.scale * (
-        np.sqrt(2 / np.pi) * np.exp(-0.5 * np.square(gap)) + gap * special.erf(gap / np.sqrt(2))
-    )
+    mean_distance = p.scale * (np.sqrt(2 / np.pi) * np.exp(-0.5 * np.square(gap)) + gap * special.erf(gap / np.sqrt(2)))
     return np.log(2 * q.scale) + mean_distance / q.scale - p.entropy()
 
 
@@ -199,7 +198,7 @@ CLOSED: dict[tuple[type, type], Closed] = {
 }
 
 
-# ---- Tweedie ---------------------------------------------------------------------------------------------------------------
+# ---- Tweedie ---------------------------------------------------------------------------------------------------------
 
 
 def _plain(law: Distribution) -> Distribution:
@@ -228,7 +227,7 @@ def _tweedie(p: Any, q: Any) -> Any:
     return _by_quadrature(p, q)
 
 
-# ---- everything else -------------------------------------------------------------------------------------------------------
+# ---- everything else -------------------------------------------------------------------------------------------------
 
 
 def _by_quadrature(p: Distribution, q: Distribution) -> Any:

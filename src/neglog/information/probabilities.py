@@ -16,7 +16,9 @@ class Rows:
     def __init__(self, values: ArrayLike, name: str, axis: int, normalize: bool) -> None:
         given = as_numbers(values, name)
         if given.ndim == 0:
-            raise ValueError(f"{name} must be an array of probabilities or a distribution, not the single number {given[()]}")
+            raise ValueError(
+                f"{name} must be an array of probabilities or a distribution, not the single number {given[()]}"
+            )
         self.name, self.dtype = name, output_type(given)
         self.values: Any = np.ascontiguousarray(np.moveaxis(given, axis, -1), np.float64)
         self.sums = row_sums(self.values)
@@ -31,8 +33,8 @@ class Rows:
         if self.values.size and not self.values.min() >= 0:
             bad = np.argwhere(~(self.values >= 0))
             raise ValueError(
-                f"{self.name} must hold probabilities, but {len(bad)} of {self.values.size} entries are negative or NaN; the first is "
-                f"{self.values[tuple(bad[0])]} at index {_index(bad[0])}{self._moved()}"
+                f"{self.name} must hold probabilities, but {len(bad)} of {self.values.size} are negative or NaN; "
+                f"the first is {self.values[tuple(bad[0])]} at index {_index(bad[0])}{self._moved()}"
             )
 
     def _refuse_bad_sums(self) -> None:
@@ -51,7 +53,8 @@ class Rows:
         bad = np.argwhere(~((self.sums > 0) & np.isfinite(self.sums)))
         if len(bad):
             raise ValueError(
-                f"{self.name} cannot be normalised: the sum is {self.sums[tuple(bad[0])]} at index {_index(bad[0])}{self._moved()}"
+                f"{self.name} cannot be normalised: the sum is {self.sums[tuple(bad[0])]} "
+                f"at index {_index(bad[0])}{self._moved()}"
             )
         self.values = self.values / self.sums[..., None]
 
@@ -86,8 +89,9 @@ def pair(
     first, second = Rows(p, names[0], axis, normalize), Rows(q, names[1], axis, normalize)
     if first.values.shape[-1] != second.values.shape[-1]:
         raise ValueError(
-            f"{names[0]} and {names[1]} must have the same classes, but have {first.values.shape[-1]} and {second.values.shape[-1]}"
+            f"{names[0]} and {names[1]} must have the same classes, "
+            f"but have {first.values.shape[-1]} and {second.values.shape[-1]}"
         )
     shape = np.broadcast_shapes(first.values.shape, second.values.shape)
-    dtype = np.result_type(first.dtype, second.dtype)
-    return *(np.ascontiguousarray(np.broadcast_to(x.values, shape)) for x in (first, second)), dtype
+    broadcast = [np.ascontiguousarray(np.broadcast_to(x.values, shape)) for x in (first, second)]
+    return broadcast[0], broadcast[1], np.result_type(first.dtype, second.dtype)

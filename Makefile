@@ -1,0 +1,44 @@
+# Each target sets up .venv by itself and rebuilds only what changed. `make PYTHON=python3.13 VENV=.venv313 test` takes another Python.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+NATIVE := $(wildcard src/neglog/_core/*) CMakeLists.txt pyproject.toml
+
+.PHONY: demo test check bench readme clean
+
+demo: $(VENV)/installed
+	$(BIN)/python -m neglog
+
+test: $(VENV)/tested
+	$(BIN)/python -m pytest
+
+check: $(VENV)/checked
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python tools/import_directions.py
+
+bench: $(VENV)/benched
+	$(BIN)/python benchmarks/run.py
+
+readme: $(VENV)/installed
+	$(BIN)/python tools/readme_table.py
+
+clean:
+	rm -rf .venv* build
+
+# One marker file per group of packages. An editable install: Python sources are used as they lie, the core is compiled once.
+$(VENV)/installed: $(NATIVE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/tested $(VENV)/checked $(VENV)/benched: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group $(group)
+	touch $@
+
+$(VENV)/tested: group = test
+$(VENV)/checked: group = check
+$(VENV)/benched: group = bench

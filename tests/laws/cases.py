@@ -1,0 +1,50 @@
+"""The laws under test, read from the registry: a new family is tested without editing a test."""
+
+import pytest
+
+from neglog.distributions import FAMILIES, Beta, Dirichlet, Flat, Gaussian, Laplace, Noise, Prior
+
+PROPER = [family(**example) for family in FAMILIES.values() if family is not Flat for example in family.examples]
+PROPER += [
+    Gaussian(scale=1.0) * Laplace(scale=0.3),
+    Gaussian(1.0, 0.5) * Laplace(-1.0, 2.0),
+]
+UNIVARIATE = [law for law in PROPER if not isinstance(law, Dirichlet)]
+NOISES = [law for law in PROPER if isinstance(law, Noise)]
+PRIORS = [law for law in PROPER if isinstance(law, Prior) and not isinstance(law, Beta | Dirichlet)]
+
+
+def linked(noise):
+    """The noise with each of its links, and raw predictions at which the link is defined."""
+    parameters = noise.parameters | {noise.location: None if noise.location != "loc" else 0.0}
+    return [type(noise)(**parameters, link=link) for link in noise._links()]
+
+
+LINKED_NOISES = [one for noise in NOISES if noise._family() != "categorical" for one in linked(noise)]
+
+
+def each(laws, name="law"):
+    return pytest.mark.parametrize(name, laws, ids=repr)
+
+
+def typical(law, rng, size=7):
+    """Draws, as floats: points where the law has mass."""
+    return law.sample(size, rng=rng).astype(float)
+
+
+def raw_predictions(noise, size=7):
+    """Raw predictions inside the domain of the noise's link."""
+    import numpy as np
+
+    if noise._family() == "bernoulli" and noise.link.name == "identity":
+        return np.linspace(0.1, 0.8, size)
+    if noise._family() == "bernoulli" and noise.link.name == "log":
+        return np.linspace(-2.0, -0.2, size)
+    if noise.link.name in ("identity", "inverse", "sqrt"):
+        return np.linspace(0.4, 2.1, size)
+    return np.linspace(-1.3, 1.4, size)
+
+
+def plausible(noise, eta, rng):
+    """A y for each raw prediction, drawn from the law there."""
+    return noise.given(eta).sample(rng=rng).astype(float)
