@@ -5,47 +5,31 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
-#include <cstring>
-#include <memory>
 #include <thread>
 #include <vector>
-
-#if defined(__SSE2__) || defined(_M_X64)
-#include <emmintrin.h>
-#define NEGLOG_STREAMING_STORES
-#endif
 
 namespace neglog {
 
 constexpr std::size_t block_size = 1024;
 
-// Calls work(begin, end) on consecutive ranges, one thread each. Ranges are whole blocks, so that the blocks, and with
+// Calls work(begin, end) on ranges of a few blocks, in threads that take the next range when they are done with one: a thread
+// that is kept waiting by something else on its core holds nobody up. Ranges are whole blocks, so that the blocks, and with
 // them every result, are the same for any number of threads.
 template <class Work>
-void in_threads(std::size_t n, std::size_t threads, std::size_t block, Work work) {
-    const std::size_t blocks = (n + block - 1) / block;
-    threads = std::max<std::size_t>(1, std::min(threads, blocks));
-    const std::size_t share = (blocks + threads - 1) / threads * block;
+void in_threads(std::size_t n, std::size_t threads, Work work) {
+    constexpr std::size_t range = 16 * block_size;
+    threads = std::max<std::size_t>(1, std::min(threads, (n + range - 1) / range));
+    if (threads == 1) return work(std::size_t{0}, n);
+    std::atomic<std::size_t> next{0};
+    const auto take = [&] {
+        for (std::size_t begin; (begin = next.fetch_add(range)) < n;) work(begin, std::min(begin + range, n));
+    };
     std::vector<std::thread> others;
-    for (std::size_t begin = share; begin < n; begin += share)
-        others.emplace_back(work, begin, std::min(begin + share, n));
-    work(std::size_t{0}, std::min(share, n));
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
+    take();
     for (std::thread& other : others) other.join();
-}
-
-// Past the caches, stores that bypass them save reading the destination first.
-inline void copy_out(double* to, const double* from, std::size_t n, [[maybe_unused]] bool streaming) {
-#ifdef NEGLOG_STREAMING_STORES
-    if (streaming && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
-        std::size_t i = 0;
-        if (reinterpret_cast<std::uintptr_t>(to) % 16 && n) to[i] = from[i], ++i;
-        for (; i + 2 <= n; i += 2) _mm_stream_pd(to + i, _mm_loadu_pd(from + i));
-        if (i < n) to[i] = from[i];
-        return;
-    }
-#endif
-    std::memcpy(to, from, n * sizeof(double));
 }
 
 struct Source {
@@ -81,23 +65,17 @@ class SourceBlock {
 struct Sink {
     void* data = nullptr;
     bool single_precision = false;
-    bool streaming = false;
 };
 
 class SinkBlock {
   public:
     explicit SinkBlock(const Sink& sink) : sink_(sink) {}
-    double* at(std::size_t begin) { return direct() ? static_cast<double*>(sink_.data) + begin : buffer_; }
+    double* at(std::size_t begin) { return sink_.single_precision ? buffer_ : static_cast<double*>(sink_.data) + begin; }
     void write(std::size_t begin, std::size_t n) {
-        if (!sink_.data || direct()) return;
-        if (sink_.single_precision)
-            std::copy_n(buffer_, n, static_cast<float*>(sink_.data) + begin);
-        else
-            copy_out(static_cast<double*>(sink_.data) + begin, buffer_, n, true);
+        if (sink_.single_precision) std::copy_n(buffer_, n, static_cast<float*>(sink_.data) + begin);
     }
 
   private:
-    bool direct() const { return sink_.data && !sink_.single_precision && !sink_.streaming; }
     Sink sink_;
     double buffer_[block_size];
 };

@@ -120,6 +120,7 @@ struct MeanLink {
     static constexpr int exponent = c;
     static double log_mean(double eta) { return c == 0 ? eta : c * log(eta); }
     static double mean(double eta) { return c == 0 ? exp(eta) : (c == 1 ? eta : (c == 2 ? eta * eta : 1.0 / eta)); }
+    static double over_mean(double y, double eta) { return c == 0 ? y * exp(-eta) : (c == -1 ? y * eta : y / mean(eta)); }
     static bool outside(double eta) { return c != 0 && eta <= 0; }
 };
 
@@ -138,7 +139,10 @@ struct PoissonLaw {
         const bool counts = y >= 0 && is_integer(y) && y < infinity;
         return counts ? (y == 0 ? mu : near) : (y == y ? infinity : y);
     }
-    static Monomials monomials(double y, double mu, double, double, double) { return {mu, y, 1.0}; }
+    template <class Link>
+    static Monomials monomials(double y, double eta, double, double) {
+        return {Link::mean(eta), y, 1.0};
+    }
 };
 
 struct GammaLaw {  // first parameter: the shape, 1 / phi
@@ -148,15 +152,22 @@ struct GammaLaw {  // first parameter: the shape, 1 / phi
         const double value = log_y + shape * excess(y, mu, log_y - t);
         return y <= 0 || y == infinity ? infinity : value;
     }
-    static Monomials monomials(double y, double mu, double, double shape, double) { return {shape, shape * (y / mu), 2.0}; }
+    template <class Link>
+    static Monomials monomials(double y, double eta, double shape, double) {
+        return {shape, shape * Link::over_mean(y, eta), 2.0};
+    }
 };
 
 struct TweedieLaw {  // parameters: power and 1 / dispersion; the exact density is in tweedie.hpp
     static bool takes_any_mean(double power) { return power == 0; }
     static double nll(double y, double mu, double t, double power, double inverse_dispersion);
-    static Monomials monomials(double y, double mu, double t, double power, double inverse_dispersion) {
+    template <class Link>
+    static Monomials monomials(double y, double eta, double power, double inverse_dispersion) {
+        const double t = Link::log_mean(eta);
         const double above = exp((2.0 - power) * t), below = exp((1.0 - power) * t);
-        const bool gaussian = takes_any_mean(power);  // a negative mean has no logarithm
+        if constexpr (Link::exponent == 0) return {above * inverse_dispersion, y * below * inverse_dispersion, power};
+        const double mu = Link::mean(eta);  // negative for power 0, and then without a logarithm
+        const bool gaussian = takes_any_mean(power);
         return {(gaussian ? mu * mu : above) * inverse_dispersion, y * (gaussian ? mu : below) * inverse_dispersion, power};
     }
 };
@@ -170,7 +181,7 @@ struct PowerVariance {
     }
     template <Curvature curvature>
     static Slopes slopes(double y, double eta, double p0, double p1) {
-        const auto [A, B, p] = Law::monomials(y, Link::mean(eta), Link::log_mean(eta), p0, p1);
+        const auto [A, B, p] = Law::template monomials<Link>(y, eta, p0, p1);
         constexpr double c = Link::exponent;
         if constexpr (c == 0)
             return {A - B, curvature == Curvature::expected ? A : (2.0 - p) * A + (p - 1.0) * B};

@@ -37,9 +37,7 @@ Source source(const Input& array, std::size_t n) {
 
 Sink sink(const Output& array, std::size_t n) {
     if (array.size() != n) throw nb::value_error("the outputs differ in size");
-    const bool single = is_single(array.dtype());
-    constexpr std::size_t past_caches = std::size_t{1} << 19;
-    return {array.data(), single, !single && n > past_caches};
+    return {array.data(), is_single(array.dtype())};
 }
 
 const Kernel& find_kernel(const std::string& family, const std::string& link) {
@@ -66,7 +64,7 @@ void nll(const std::string& family, const std::string& link, const Input& y, con
     const Source constants = source(constant, n);
     const Sink to = sink(out, n);
     nb::gil_scoped_release release;
-    in_threads(n, threads, block_size, [&](std::size_t begin, std::size_t end) {
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
         SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1), shifts(constants);
         SinkBlock outs(to);
         for (; begin < end; begin += block_size) {
@@ -88,7 +86,7 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
     const Inputs in = inputs(y, eta, parameters, n);
     const Sink to_gradient = sink(gradient, n), to_hessian = sink(hessian, n);
     nb::gil_scoped_release release;
-    in_threads(n, threads, block_size, [&](std::size_t begin, std::size_t end) {
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
         SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1);
         SinkBlock gradients(to_gradient), hessians(to_hessian);
         for (; begin < end; begin += block_size) {
@@ -107,7 +105,7 @@ void tweedie_slopes(const Input& y, const Input& mean, const Input& power, const
     const Source in[] = {source(y, n), source(mean, n), source(power, n), source(dispersion, n)};
     const Sink to[] = {sink(nll_out, n), sink(d_mean, n), sink(d_power, n), sink(d_dispersion, n)};
     nb::gil_scoped_release release;
-    in_threads(n, threads, block_size, [&](std::size_t begin, std::size_t end) {
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
         SourceBlock ys(in[0]), means(in[1]), powers(in[2]), dispersions(in[3]);
         SinkBlock nlls(to[0]), mean_slopes(to[1]), power_slopes(to[2]), dispersion_slopes(to[3]);
         for (; begin < end; begin += block_size) {
@@ -124,7 +122,7 @@ void half_deviance(const Input& y, const Input& mean, const Input& power, const 
     const Source in[] = {source(y, n), source(mean, n), source(power, n)};
     const Sink to = sink(out, n);
     nb::gil_scoped_release release;
-    in_threads(n, threads, block_size, [&](std::size_t begin, std::size_t end) {
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
         SourceBlock ys(in[0]), means(in[1]), powers(in[2]);
         SinkBlock outs(to);
         for (; begin < end; begin += block_size) {
@@ -151,7 +149,7 @@ void over_rows(const Doubles& p, const Doubles& q, const DoublesOut& out, std::s
     const double *p_data = p.data(), *q_data = q.data();
     double* to = out.data();
     nb::gil_scoped_release release;
-    in_threads(rows, threads, block_size, [=](std::size_t begin, std::size_t end) {
+    in_threads(rows, threads, [=](std::size_t begin, std::size_t end) {
         (active->*member)(end - begin, width, p_data + begin * width, q_data + begin * width, to + begin);
     });
 }
@@ -163,7 +161,7 @@ void softmax(const Doubles& y, const Doubles& eta, const DoublesOut& nll_out, co
     const double *y_data = y.data(), *eta_data = eta.data();
     double *to_nll = nll_out.data(), *to_gradient = gradient.data();
     nb::gil_scoped_release release;
-    in_threads(rows, threads, block_size, [=](std::size_t begin, std::size_t end) {
+    in_threads(rows, threads, [=](std::size_t begin, std::size_t end) {
         active->softmax(end - begin, width, y_data + begin, eta_data + begin * width, to_nll + begin, to_gradient + begin * width);
     });
 }

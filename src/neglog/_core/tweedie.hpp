@@ -24,35 +24,40 @@ namespace {
 
 // ---- the unit deviance, for every power ------------------------------------------------------------------------
 
-// u(a, x) = (exp(a x) - 1) / a, regular at a = 0: what makes p = 1 and p = 2 ordinary points.
-inline double box_cox(double a, double x) {
-    const double quotient = expm1(a * x) / a;
-    return a == 0 ? x : quotient;
-}
+// d/2 = y^(2-p) [u(2-p, x) - u(1-p, x)],  x = log(mu / y),  u(a, x) = (exp(a x) - 1) / a, which is x at a = 0: so p = 1 and
+// p = 2 are ordinary points. Near mu = y, where the difference cancels, its Taylor series x^2/2! c_2 + x^3/3! c_3 + ... with
+// c_k = (2-p)^(k-1) - (1-p)^(k-1). Polynomials are summed in pairs, not by Horner's rule, whose every step waits for the last.
+struct Deviance {
+    double a, b, over_a, over_b, c[10];
 
-// d/2 = y^(2-p) [u(2-p, x) - u(1-p, x)],  x = log(mu / y), y > 0. Near mu = y, where the difference cancels, its Taylor
-// series x^2/2! c_2 + x^3/3! c_3 + ... with c_k = (2-p)^(k-1) - (1-p)^(k-1).
-inline double positive_half_deviance(double y, double log_y, double mu, double log_mu, double power) {
-    const double a = 2.0 - power, b = 1.0 - power;
-    const double ratio = (mu - y) / y;
-    const double x = absolute(ratio) < 0.3 ? log1p(ratio) : log_mu - log_y;
-    const double far = box_cox(a, x) - box_cox(b, x);
-    constexpr double reciprocal[] = {1.0 / 3, 1.0 / 4, 1.0 / 5, 1.0 / 6, 1.0 / 7, 1.0 / 8, 1.0 / 9,
-                                     1.0 / 10, 1.0 / 11, 1.0 / 12, 1.0 / 13, 1.0 / 14, 1.0 / 15, 1.0 / 16};
-    double near = 0.5 * x * x, term = near, previous = 0.0, current = 1.0;
-    for (double r : reciprocal) {
-        const double next = (a + b) * current - a * b * previous;
-        previous = current, current = next;
-        term *= x * r;
-        near += term * current;
+    explicit Deviance(double power) : a(2.0 - power), b(1.0 - power), over_a(1.0 / a), over_b(1.0 / b) {
+        double factorial = 2.0, ak = a, bk = b;
+        for (int k = 0; k < 10; ++k) {
+            c[k] = (ak - bk) / factorial;
+            factorial *= k + 3;
+            ak *= a, bk *= b;
+        }
     }
-    return exp(a * log_y) * (absolute(x) < 0.3 ? near : far);
-}
+    // d/2 over y^(2-p), y > 0
+    double relative(double y, double log_y, double mu, double log_mu) const {
+        const double v = (mu - y) / (mu + y), w = v * v, w2 = w * w;
+        const double atanh = v + v * w * ((1.0 / 3 + w * (1.0 / 5)) + w2 * ((1.0 / 7 + w * (1.0 / 9)) + w2 * (1.0 / 11)));
+        const double x = absolute(v) < 0.06 ? 2.0 * atanh : log_mu - log_y;
+        const double first = expm1(a * x) * over_a, second = expm1(b * x) * over_b;
+        const double far = (a == 0 ? x : first) - (b == 0 ? x : second);
+        const double x2 = x * x, x4 = x2 * x2;
+        const double low = (c[0] + c[1] * x) + x2 * (c[2] + c[3] * x);
+        const double high = (c[4] + c[5] * x) + x2 * (c[6] + c[7] * x);
+        const double near = x2 * (low + x4 * (high + x4 * (c[8] + c[9] * x)));
+        return absolute(x) < 0.1 ? near : far;
+    }
+};
 
 inline double half_deviance(double y, double mu, double log_mu, double power) {
     if (power == 0) return 0.5 * (y - mu) * (y - mu);
     if (y == 0) return power < 2 ? std::exp((2.0 - power) * log_mu) / (2.0 - power) : infinity;
-    return positive_half_deviance(y, std::log(y), mu, log_mu, power);
+    const double log_y = std::log(y);
+    return std::exp((2.0 - power) * log_y) * Deviance(power).relative(y, log_y, mu, log_mu);
 }
 
 // d/da u(a, x) = x^2 g(a x),  g(w) = (w e^w - e^w + 1) / w^2 = sum_k (k+1)/(k+2)! w^k.
@@ -208,6 +213,7 @@ class JumpSeries {
 // other saddle points of the inversion integral, at a distance of at least 2 pi / x, so that twelve terms are exact up to
 // x = 0.1 for every p. What the series cannot see is the lattice of the Poisson limit, whose share is exp(-lattice / x).
 struct Expansion {
+    static_assert(expansion_order == 12);
     double b[expansion_order], power_slope[expansion_order], reach;
 
     explicit Expansion(double power) {
@@ -225,9 +231,72 @@ struct Expansion {
         reach = smaller(0.1, lattice / 40.0);
     }
     double sum(double x) const {
-        double value = 0.0;
-        for (int k = expansion_order - 1; k >= 0; --k) value = (value + b[k]) * x;
-        return value;
+        const double x2 = x * x, x4 = x2 * x2;
+        const double low = (b[0] + b[1] * x) + x2 * (b[2] + b[3] * x);
+        const double mid = (b[4] + b[5] * x) + x2 * (b[6] + b[7] * x);
+        const double high = (b[8] + b[9] * x) + x2 * (b[10] + b[11] * x);
+        return x * (low + x4 * (mid + x4 * high));
+    }
+};
+
+// ---- interpolation of the sum ------------------------------------------------------------------------------------
+
+// The sum depends on log(lambda) alone. Where many points fall, a polynomial for a panel of it costs one tenth of the terms.
+// A panel is made when it has been asked often enough to pay, and only kept if it reproduces the sum between its nodes.
+class Panels {
+  public:
+    double log_sum(JumpSeries& series, double log_lambda) {
+        const double position = (log_lambda - first) * per_unit;
+        if (!(position >= 0 && position < panels)) return series.sum<false>(std::exp(log_lambda)).log_sum;
+        const auto index = static_cast<std::size_t>(position);
+        Panel& panel = panel_[index];
+        if (panel.state < asked_enough) {
+            if (++panel.state == asked_enough) panel.state = build(series, panel, index);
+        }
+        if (panel.state != ready) return series.sum<false>(std::exp(log_lambda)).log_sum;
+        return panel.at(2.0 * (position - static_cast<double>(index)) - 1.0);
+    }
+
+  private:
+    static constexpr int degree = 9, per_unit = 16, panels = 1024;
+    static constexpr double first = -40.0;
+    static constexpr int asked_enough = 40, ready = 100, refused = 101;
+
+    struct Panel {
+        int state = 0;
+        double c[degree + 1];  // in powers of z in [-1, 1]
+        double at(double z) const {
+            const double z2 = z * z, z4 = z2 * z2;
+            const double low = (c[0] + c[1] * z) + z2 * (c[2] + c[3] * z);
+            const double high = (c[4] + c[5] * z) + z2 * (c[6] + c[7] * z);
+            return low + z4 * (high + z4 * (c[8] + c[9] * z));
+        }
+    };
+    Panel panel_[panels];
+
+    static int build(JumpSeries& series, Panel& panel, std::size_t index) {
+        const auto exact = [&](double z) {
+            const double log_lambda = first + (static_cast<double>(index) + 0.5 * (z + 1.0)) / per_unit;
+            return series.sum<false>(std::exp(log_lambda)).log_sum;
+        };
+        // Newton's divided differences at Chebyshev nodes, multiplied out to powers.
+        double node[degree + 1], value[degree + 1];
+        for (int i = 0; i <= degree; ++i) {
+            node[i] = std::cos(std::numbers::pi * (2 * i + 1) / (2 * (degree + 1)));
+            value[i] = exact(node[i]);
+        }
+        for (int level = 1; level <= degree; ++level)
+            for (int i = degree; i >= level; --i) value[i] = (value[i] - value[i - 1]) / (node[i] - node[i - level]);
+        for (double& c : panel.c) c = 0.0;
+        for (int i = degree; i >= 0; --i) {
+            for (int k = degree; k >= 1; --k) panel.c[k] = panel.c[k - 1] - node[i] * panel.c[k];
+            panel.c[0] = value[i] - node[i] * panel.c[0];
+        }
+        for (double z : {-1.0, -0.81, 0.05, 0.63, 1.0}) {
+            const double truth = exact(z);
+            if (!(std::fabs(panel.at(z) - truth) <= 4e-14 * (1.0 + std::fabs(truth)))) return refused;
+        }
+        return ready;
     }
 };
 
@@ -236,6 +305,7 @@ struct PowerTables {
     explicit PowerTables(double power) : jumps(power), expansion(power) {}
     JumpSeries jumps;
     Expansion expansion;
+    Panels panels;
 };
 
 inline PowerTables& power_tables(double power) {
@@ -278,25 +348,47 @@ inline double TweedieLaw::nll(double y, double mu, double t, double power, doubl
     return exponent + compound_normaliser(log_y, power, dispersion);
 }
 
-// One power between 1 and 2: the expansion in one vector loop for all, then the jumps for those it does not reach.
+// One power between 1 and 2. What vectorises is done for all: the deviance, the mass at zero, and the expansion
+// wherever it reaches; the rest is interpolated.
 template <class Link>
 void compound_nll(std::size_t n, const double* __restrict y, const double* __restrict eta, double power,
                   const double* __restrict inverse_dispersion, double* __restrict nll) {
-    const Expansion expansion = power_tables(power).expansion;
+    PowerTables& tables = power_tables(power);
+    const Expansion expansion = tables.expansion;
+    const Deviance deviance(power);
+    const double a = deviance.a, log_a = std::log(a);
     constexpr std::size_t chunk = 256;
-    double x[chunk];
+    double log_y[chunk], scaled[chunk], x[chunk], half[chunk], log_precision[chunk];
     for (std::size_t start = 0; start < n; start += chunk) {
-        const std::size_t stop = n - start < chunk ? n : start + chunk;
-        for (std::size_t i = start; i < stop; ++i) {
-            const double log_y = log_positive(y[i]), precision = inverse_dispersion[i];
-            x[i - start] = exp((power - 2.0) * log_y) / precision;
-            const double half = positive_half_deviance(y[i], log_y, Link::mean(eta[i]), Link::log_mean(eta[i]), power);
-            nll[i] = half * precision + half_log_two_pi - 0.5 * log_positive(precision) + 0.5 * power * log_y -
-                     expansion.sum(x[i - start]);
+        const std::size_t m = n - start < chunk ? n - start : chunk;
+        const double *ys = y + start, *etas = eta + start, *precisions = inverse_dispersion + start;
+        double* out = nll + start;
+        const auto positive = [ys](std::size_t i) { return (ys[i] > 0) & (ys[i] < infinity); };
+        // Several short loops: one long one would run out of registers. Where y is not positive it is replaced by mu, at which
+        // the deviance is 0; what is left of the first factor then gives the mass at 0.
+        for (std::size_t i = 0; i < m; ++i) half[i] = positive(i) ? ys[i] : Link::mean(etas[i]);
+        for (std::size_t i = 0; i < m; ++i) log_y[i] = log_positive(half[i]);
+        for (std::size_t i = 0; i < m; ++i) scaled[i] = exp(a * log_y[i]) * precisions[i];
+        for (std::size_t i = 0; i < m; ++i) log_precision[i] = log_positive(precisions[i]);
+        for (std::size_t i = 0; i < m; ++i)
+            half[i] = scaled[i] * deviance.relative(half[i], log_y[i], Link::mean(etas[i]), Link::log_mean(etas[i]));
+        for (std::size_t i = 0; i < m; ++i) {
+            x[i] = positive(i) ? 1.0 / scaled[i] : 0.0;
+            const double near = half[i] + half_log_two_pi - 0.5 * log_precision[i] + 0.5 * power * log_y[i] - expansion.sum(x[i]);
+            out[i] = positive(i) ? near : scaled[i] * deviance.over_a;
         }
-        for (std::size_t i = start; i < stop; ++i)
-            if (!(x[i - start] <= expansion.reach && y[i] > 0 && y[i] < infinity) || Link::outside(eta[i]))
-                nll[i] = PowerVariance<TweedieLaw, Link>::nll(y[i], eta[i], power, inverse_dispersion[i]);
+        std::size_t left[chunk], count = 0;  // collected first: a branch that nobody can predict costs more than a polynomial
+        for (std::size_t i = 0; i < m; ++i) {
+            left[count] = i;
+            count += (x[i] > expansion.reach) | !((ys[i] >= 0) & (ys[i] < infinity)) | Link::outside(etas[i]);
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = left[k];
+            const bool ordinary = (ys[i] >= 0) & (ys[i] < infinity) & (x[i] < infinity) & !Link::outside(etas[i]);
+            const double log_lambda = a * log_y[i] + log_precision[i] - log_a;
+            out[i] = ordinary ? half[i] + log_y[i] - tables.jumps.log_front - tables.panels.log_sum(tables.jumps, log_lambda)
+                              : PowerVariance<TweedieLaw, Link>::nll(ys[i], etas[i], power, precisions[i]);
+        }
     }
 }
 
@@ -313,7 +405,7 @@ inline TweedieSlopes tweedie_slopes(double y, double mu, double power, double di
 
     PowerTables& tables = power_tables(power);
     const double log_y = std::log(y), y_power = std::exp((2.0 - power) * log_y), x = dispersion / y_power;
-    const double half = positive_half_deviance(y, log_y, mu, t, power);
+    const double half = y_power * Deviance(power).relative(y, log_y, mu, t);
     const double half_slope = half_deviance_power_slope(y, log_y, mu, power, half) / dispersion;
     if (x <= tables.expansion.reach) {
         double in_power = 0.0, in_log_x = 0.0, xk = 1.0;

@@ -24,24 +24,36 @@ constexpr double integer_magnet = 0x1.8p52;
 inline double nearest(double x) { return (x + integer_magnet) - integer_magnet; }
 inline bool is_integer(double x) { return nearest(x) == x || absolute(x) >= 0x1p51; }
 
-inline double power_of_two(double k) {  // k integer in [-1022, 1023]
-    const auto bits = std::bit_cast<std::uint64_t>(k + integer_magnet);
-    return std::bit_cast<double>((bits + 1023) << 52);
-}
-
-// exp: k = round(x / log 2), Taylor on |r| <= log(2)/2, 2^k in two factors so that denormal results are right.
-inline double exp(double x) {
-    const double c = x < -746.0 ? -746.0 : (x > 710.0 ? 710.0 : x);
-    const double k = nearest(c * 1.4426950408889634074);
+// x = k log 2 + r with |r| <= log(2)/2: what exp and expm1 are made of.
+struct ReducedExp {
+    double fraction;    // exp(r) - 1, by Taylor
+    double half_power;  // 2^(k-1): 2^k itself overflows just before exp(x) does
+};
+inline ReducedExp reduced_exp(double x) {
+    const double c = x < -708.0 ? -708.0 : (x > 710.0 ? 710.0 : x);
+    const double shifted = c * 1.4426950408889634074 + integer_magnet;
+    const double k = shifted - integer_magnet;
     const double r = (c - k * 0x1.62e42fee00000p-1) - k * 0x1.a39ef35793c76p-33;
     const double r2 = r * r;
     const double r4 = r2 * r2;
     const double low = (0.5 + r * (1.0 / 6)) + r2 * (1.0 / 24 + r * (1.0 / 120));
     const double mid = (1.0 / 720 + r * (1.0 / 5040)) + r2 * (1.0 / 40320 + r * (1.0 / 362880));
     const double top = (1.0 / 3628800 + r * (1.0 / 39916800)) + r2 * (1.0 / 479001600 + r * (1.0 / 6227020800));
-    const double tail = r2 * (low + r4 * (mid + r4 * top));
-    const double k1 = nearest(k * 0.5);
-    return (1.0 + (r + tail)) * power_of_two(k1) * power_of_two(k - k1);
+    const double half_power = std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1022) << 52);
+    return {r + r2 * (low + r4 * (mid + r4 * top)), half_power};
+}
+
+// Results below the normal range, 2e-308, are flushed to 0.
+inline double exp(double x) {
+    const ReducedExp e = reduced_exp(x);
+    const double value = (1.0 + e.fraction) * e.half_power * 2.0;
+    return x < -707.5 ? 0.0 : value;
+}
+
+// exp(x) - 1 without cancellation: for small x, 2^k is 1 and the fraction is the result.
+inline double expm1(double x) {
+    const ReducedExp e = reduced_exp(x);
+    return (e.fraction * e.half_power + (e.half_power - 0.5)) * 2.0;
 }
 
 // log: mantissa in [sqrt(1/2), sqrt(2)), then log(1+f) = f - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f).
@@ -73,18 +85,6 @@ inline double log(double x) {
 inline double log1p(double x) {
     const double u = 1.0 + x;
     return log_positive(u) + (x - (u - 1.0)) / u;
-}
-
-// (exp(x) - 1) for any x: a Taylor polynomial where the subtraction would cancel.
-inline double expm1(double x) {
-    const double r = absolute(x) < 0.35 ? x : 0.0;
-    double series = 1.0 / 1307674368000.0;
-    const double coefficients[] = {1.0 / 87178291200.0, 1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0,
-                                   1.0 / 3628800.0,     1.0 / 362880.0,     1.0 / 40320.0,     1.0 / 5040.0,
-                                   1.0 / 720.0,         1.0 / 120.0,        1.0 / 24.0,        1.0 / 6.0,
-                                   0.5};
-    for (double c : coefficients) series = series * r + c;
-    return absolute(x) < 0.35 ? r + r * r * series : exp(x) - 1.0;
 }
 
 // Stirling's error  S(x) = log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2],  x > 0.
