@@ -9,13 +9,13 @@ from neglog.overview import rows
 
 def families() -> Table:
     """Every family with an example: what a typical draw costs in nats, which is its entropy."""
-    table = Table(title="Every loss is a −log p", caption="H: the expected nats of one draw from the example")
-    for column in ("family", "y", "as noise: the loss", "as prior: the penalty", "link", "example"):
-        table.add_column(column)
-    table.add_column("H", justify="right")
+    table = Table(title="Every loss is a −log p", caption="H: the entropy of an example, the nats that one draw costs")
+    for column in ("family", "y", "as noise: the loss", "as prior: the penalty", "link"):
+        table.add_column(column, no_wrap=column == "family", overflow="fold")
+    table.add_column("H", justify="right", no_wrap=True)
     for row in rows():
         nats = "–" if isinstance(row.example, Flat) else f"{float(row.example.entropy()):.4f}"
-        table.add_row(row.family, row.support, row.as_noise, row.as_prior, row.link, repr(row.example), nats)
+        table.add_row(row.family, row.support, row.as_noise, row.as_prior, row.link, nats)
     return table
 
 

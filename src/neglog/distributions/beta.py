@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Prior
 from neglog.distributions.dirichlet import dirichlet_entropy, dirichlet_mean_log, dirichlet_nll
+from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.registry import register
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from neglog.distributions.lazy import special
 from neglog.distributions.quantiles import positive_root
 from neglog.distributions.special import scaled_exp1
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog.distributions.arrays import as_numbers
+from neglog.distributions.lazy import special
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,22 @@ class Link:
         return get_link, (self.name,)
 
 
+def _logit(p: Any) -> Any:
+    return special.logit(p)
+
+
+def _expit(eta: Any) -> Any:
+    return special.expit(eta)
+
+
+def _normal_quantile(p: Any) -> Any:
+    return special.ndtri(p)
+
+
+def _normal_cdf(eta: Any) -> Any:
+    return special.ndtr(eta)
+
+
 def _complementary_log_log(p: Any) -> Any:
     return np.log(-np.log1p(-p))
 
@@ -60,8 +76,8 @@ LINKS = {
         Link("log", np.log, np.exp),
         Link("inverse", np.reciprocal, np.reciprocal),
         Link("sqrt", np.sqrt, np.square),
-        Link("logit", special.logit, special.expit),
-        Link("probit", special.ndtri, special.ndtr),
+        Link("logit", _logit, _expit),
+        Link("probit", _normal_quantile, _normal_cdf),
         Link("cloglog", _complementary_log_log, _complementary_exp_exp),
         Link("softmax", _centred_log, _softmax),
     )

@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
+from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, REAL, Parameter
 from neglog.distributions.registry import register
 

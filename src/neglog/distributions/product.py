@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog.distributions.base import Prior
 from neglog.distributions.beta import Beta
@@ -12,6 +11,7 @@ from neglog.distributions.dirichlet import Dirichlet
 from neglog.distributions.flat import Flat
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI, Gaussian
 from neglog.distributions.laplace import Laplace
+from neglog.distributions.lazy import special
 
 
 def multiply(first: Prior, second: Prior) -> Prior:
@@ -150,33 +150,29 @@ class Product(Prior):
         return self._quantile(1 - rng.random(shape), upper=False)
 
     def _moments(self) -> tuple[Any, Any, Any]:
-        """E[x], E[x^2] and E|x - c| by the truncated Gaussian pieces."""
+        """E[x - c], E[(x - c)^2] and E|x - c|: measured from the kink, from which both pieces fall off."""
         m, s, c, b = self._numbers()
         total = self._log_mass()
         first = second = absolute = 0.0
         for side, log_mass in zip((-1.0, 1.0), self._pieces(), strict=True):
             weight = np.exp(log_mass - total)
-            centre = m - side * s**2 / b
-            edge = side * (c - centre) / s  # the piece is centre + side * s * z with z > edge
-            hazard = np.exp(-0.5 * edge**2 - HALF_LOG_TWO_PI - special.log_ndtr(-edge))
-            z1, z2 = hazard, 1 + edge * hazard
-            mean = centre + side * s * z1
-            first += weight * mean
-            second += weight * (centre**2 + 2 * centre * side * s * z1 + s**2 * z2)
-            absolute += weight * side * (mean - c)
+            mean, square = _beyond(side * (c - m) / s + s / b)
+            first += weight * side * s * mean
+            second += weight * s**2 * square
+            absolute += weight * s * mean
         return first, second, absolute
 
     def mean(self) -> Any:
-        return self._moments()[0]
+        return self._numbers()[2] + self._moments()[0]
 
     def variance(self) -> Any:
         first, second, _ = self._moments()
         return second - first**2
 
     def _entropy(self) -> Any:
-        m, s, _, b = self._numbers()
+        m, s, c, b = self._numbers()
         first, second, absolute = self._moments()
-        square = second - 2 * m * first + m**2
+        square = second + 2 * (c - m) * first + (c - m) ** 2
         return 0.5 * square / s**2 + np.log(s) + HALF_LOG_TWO_PI + absolute / b + self._log_mass()
 
     def penalty(self, theta: ArrayLike) -> Any:
@@ -186,3 +182,22 @@ class Product(Prior):
     def strength(self) -> Any:
         """lambda of each factor: (1 / (2 s^2), 1 / b)."""
         return tuple(factor.strength for factor in self.factors)
+
+
+def _beyond(edge: Any) -> tuple[Any, Any]:
+    """Mean and mean square of z - edge for a standard normal z > edge.
+
+    The formulas with the hazard cancel for large edges; there z - edge is nearly exponential, and Gauss-Laguerre
+    quadrature is exact.
+    """
+    near = np.minimum(edge, 10.0)
+    mean = np.exp(-0.5 * near**2 - HALF_LOG_TWO_PI - special.log_ndtr(-near)) - near
+    nodes, weights = np.polynomial.laguerre.laggauss(32)
+    u = nodes / np.maximum(edge, 10.0)[..., None] if np.ndim(edge) else nodes / max(edge, 10.0)
+    tilted = weights * np.exp(-0.5 * u**2)
+    mass = tilted.sum(axis=-1)
+    far = edge > 10.0
+    return (
+        np.where(far, (tilted * u).sum(axis=-1) / mass, mean),
+        np.where(far, (tilted * u**2).sum(axis=-1) / mass, 1 - near * mean),
+    )

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog import _core
 from neglog.distributions.arrays import as_numbers, broadcast_shape, native, output_type, thread_count
+from neglog.distributions.lazy import special
 
 
 def half_deviance(y: ArrayLike, mean: ArrayLike, power: Any) -> Any:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog.distributions.arrays import as_numbers
+from neglog.distributions.lazy import special
 from neglog.information.entropy import entropy
 from neglog.information.probabilities import Rows
 
@@ -43,7 +43,7 @@ class Decomposition:
             ("uncertainty", self.uncertainty, "entropy of the class frequencies"),
             ("resolution", self.resolution, "what the predictions know"),
         )
-        return "\n".join(f"{name:<15}{value:>12.6f}  {note}" for name, value, note in lines)
+        return "\n".join(f"{name:<15}{value:>10.6f}  {note}" for name, value, note in lines)
 
     __repr__ = __str__
 
@@ -58,11 +58,11 @@ def decompose(y: ArrayLike, probabilities: ArrayLike) -> Decomposition:
     negative; on few rows it is flattering, because it is fitted on the same rows.
 
     >>> print(decompose([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.9]))
-    log loss             0.510826  of 4 rows, nats per row
-    irreducible          0.346574  left after the best recalibration
-    miscalibration       0.164252  saved by recalibration
-    uncertainty          0.562335  entropy of the class frequencies
-    resolution           0.215762  what the predictions know
+    log loss         0.510826  of 4 rows, nats per row
+    irreducible      0.346574  left after the best recalibration
+    miscalibration   0.164252  saved by recalibration
+    uncertainty      0.562335  entropy of the class frequencies
+    resolution       0.215762  what the predictions know
     """
     p = as_numbers(probabilities, "probabilities").astype(np.float64)
     binary = p.ndim == 1

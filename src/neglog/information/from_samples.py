@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Generator, in_base
+from neglog.distributions.lazy import special
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from neglog.distributions import (
     Bernoulli,
@@ -23,6 +22,7 @@ from neglog.distributions import (
 from neglog.distributions.dirichlet import dirichlet_mean_log
 from neglog.distributions.expectation import expectation, total
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
+from neglog.distributions.lazy import special
 from neglog.distributions.special import digamma_minus_log, expm1_excess, half_deviance, stirling_error
 from neglog.distributions.tweedie import kind_of
 

@@ -1,0 +1,118 @@
+"""The exact Tweedie density where its algorithms meet, and at the powers that are other families."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import neglog as nl
+
+POWERS = [1.001, 1.02, 1.1, 1.3, 1.5, 1.7, 1.9, 1.98, 1.999]
+
+
+def dispersion_for_jumps(power, jumps):
+    """The dispersion at which y = 1 is made of this many jumps."""
+    return 1 / (jumps * (2 - power))
+
+
+def switches(power):
+    """Dispersions, at y = 1, at which the density changes its algorithm."""
+    steepness = 1 / (power - 1)
+    lattice = 2 * np.sin(np.pi * (power - 1)) ** 2 / ((2 - power) * (power - 1))
+    stride = dispersion_for_jumps(power, max(1.5**2 * steepness, 60 / steepness))
+    table = dispersion_for_jumps(power, 1000.0)
+    return {"expansion": min(0.1, lattice / 40), "stride": stride, "table": table}
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("switch", ["expansion", "stride", "table"])
+def test_both_sides_of_a_switch_lie_on_one_curve(power, switch):
+    """Four points on each side: the cubic through seven of them must predict the eighth."""
+    at = switches(power)[switch]
+    dispersions = at * np.exp(1e-6 * (np.arange(8) - 3.5))
+    nats = nl.Tweedie(1.0, power, dispersions).nll(1.0)
+    eighth = np.diff(nats, 7)[0]  # the seventh difference of a smooth curve vanishes
+    assert abs(eighth) <= 128 * 2e-14 * (1 + np.abs(nats).max())
+    slopes = nl.Tweedie(1.0, power, dispersions).parameter_gradient(np.ones(8))
+    for name in ("power", "dispersion"):
+        size = np.abs(slopes[name]).max() + 1 / dispersions[0] + 1 / ((power - 1) * (2 - power))
+        assert abs(np.diff(slopes[name], 7)[0]) <= 128 * 1e-11 * size
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_many_points_get_the_same_density_as_single_ones(power, rng):
+    """Panels that many points share are interpolated; single points are summed."""
+    y = np.exp(rng.uniform(-6, 3, 20_000))
+    many = nl.Tweedie(0.7, power, 1.3).nll(y)
+    for i in range(0, 20_000, 997):
+        alone = nl.Tweedie(0.7, np.array([power, 1.5]), 1.3).nll(y[i])[0]  # two powers: no panel is kept
+        assert many[i] == pytest.approx(alone, rel=2e-13, abs=2e-13)
+
+
+def test_one_and_a_half_is_a_bessel_function():
+    """f = exp(-lam - y/g) sqrt(lam / (g y)) I1(2 sqrt(lam y / g))."""
+    y = np.geomspace(1e-8, 1e4, 200)
+    mean, dispersion = 1.7, 0.6
+    lam, scale = 2 * np.sqrt(mean) / dispersion, dispersion * np.sqrt(mean) / 2
+    root = 2 * np.sqrt(lam * y / scale)
+    log_f = -lam - y / scale + 0.5 * np.log(lam / (scale * y)) + np.log(special.ive(1, root)) + root
+    np.testing.assert_allclose(nl.Tweedie(mean, 1.5, dispersion).nll(y), -log_f, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("power", [1.2, 1.5, 1.8])
+def test_rescaling(power):
+    """f(y; mu, phi) = c f(c y; c mu, c^(2-p) phi)."""
+    y, c = np.geomspace(0.01, 50, 30), 37.0
+    scaled = nl.Tweedie(c * 2.0, power, c ** (2 - power) * 0.8).nll(c * y) - np.log(c)
+    np.testing.assert_allclose(nl.Tweedie(2.0, power, 0.8).nll(y), scaled, rtol=1e-12, atol=1e-12)
+
+
+def test_at_its_special_powers_it_is_another_family():
+    y = np.array([0.5, 1.0, 2.0, 7.5])
+    np.testing.assert_allclose(nl.Tweedie(2.0, 0, 0.49).nll(y), nl.Gaussian(2.0, 0.7).nll(y), rtol=1e-13)
+    np.testing.assert_allclose(nl.Tweedie(2.0, 2, 0.4).nll(y), nl.Gamma(2.0, 2.5).nll(y), rtol=1e-13)
+    inverse_gaussian = stats.invgauss(2.0 * 0.4, scale=1 / 0.4)
+    np.testing.assert_allclose(nl.Tweedie(2.0, 3, 0.4).nll(y), -inverse_gaussian.logpdf(y), rtol=1e-12)
+    np.testing.assert_allclose(nl.Tweedie(2.0, 1, 1.0).nll([0, 1, 5]), nl.Poisson(2.0).nll([0, 1, 5]), rtol=1e-13)
+    np.testing.assert_allclose(nl.Tweedie(2.0, 1, 0.5).nll([0, 0.5, 2.5]), nl.Poisson(4.0).nll([0, 1, 5]), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("power", "limit"), [(2 - 1e-9, nl.Gamma(1.4, 1 / 0.3)), (1 + 1e-6, None)])
+def test_towards_the_ends_it_approaches_its_neighbours(power, limit):
+    law = nl.Tweedie(1.4, power, 0.3)
+    if limit is not None:
+        y = np.array([0.3, 1.0, 4.0])
+        np.testing.assert_allclose(law.nll(y), limit.nll(y), rtol=1e-7)
+        np.testing.assert_allclose(law.cdf(y), limit.cdf(y), rtol=1e-7)
+        return
+    edges = 0.3 * (np.arange(8) + 0.5)  # all mass lies close to the multiples of the dispersion
+    np.testing.assert_allclose(np.diff(law.cdf(edges)), nl.Poisson(1.4 / 0.3).pdf(np.arange(1, 8)), rtol=1e-4)
+
+
+def test_several_powers_at_once():
+    powers = np.array([0.0, 1.0, 1.5, 2.0, 3.0])
+    law = nl.Tweedie(2.0, powers, 0.5)
+    singles = [nl.Tweedie(2.0, float(p), 0.5) for p in powers]
+    for method, argument in (("nll", 1.5), ("cdf", 1.5), ("sf", 1.5), ("icdf", 0.3), ("isf", 0.3)):
+        expected = [getattr(single, method)(argument) for single in singles]
+        np.testing.assert_allclose(getattr(law, method)(argument), expected, rtol=1e-13)
+    np.testing.assert_allclose(law.entropy(), [single.entropy() for single in singles], rtol=1e-12)
+    assert law.measure == "mixed"
+
+
+def test_a_power_without_a_law_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match=r"Tweedie: power must be .*no Tweedie law exists between 0 and 1.* 0.5"):
+        nl.Tweedie(power=0.5)
+    with pytest.raises(ValueError, match=r"other powers have no exact density here.* but is 2.5"):
+        nl.Tweedie(power=2.5)
+    with pytest.raises(ValueError, match="mean must be > 0 unless the power is 0"):
+        nl.Tweedie(mean=-1.0, power=1.5)
+
+
+def test_jump_law():
+    """Draws are zero as often, and have the moments, as the law says, far into both ends of the power."""
+    for power in (1.01, 1.5, 1.99):
+        law = nl.Tweedie(3.0, power, 2.0)
+        y = law.sample(100_000, rng=5)
+        zeros = np.exp(-law.nll(0.0))
+        assert abs((y == 0).mean() - zeros) < 5 * np.sqrt(zeros * (1 - zeros) / len(y)) + 1e-12
+        assert abs(y.mean() - 3.0) < 5 * np.sqrt(law.variance() / len(y))
