@@ -116,3 +116,15 @@ def test_jump_law():
         zeros = np.exp(-law.nll(0.0))
         assert abs((y == 0).mean() - zeros) < 5 * np.sqrt(zeros * (1 - zeros) / len(y)) + 1e-12
         assert abs(y.mean() - 3.0) < 5 * np.sqrt(law.variance() / len(y))
+
+
+def test_predictions_beyond_the_range_of_the_mean():
+    """exp(800) is no number, but its square root is, and that is all that the mass at zero needs."""
+    noise = nl.Tweedie(power=1.5, dispersion=1.0)
+    eta = np.array([800.0, -800.0, np.inf, -np.inf])
+    np.testing.assert_allclose(
+        noise.derivatives(0.0, eta)[0], [2 * np.exp(400), 2 * np.exp(-400), np.inf, 0.0], rtol=1e-12
+    )
+    nats = noise.derivatives(1.0, eta)[0]
+    np.testing.assert_allclose(nats[:2], [2 * np.exp(400), 2 * np.exp(400)], rtol=1e-12)
+    assert np.isposinf(nats[2:]).all()

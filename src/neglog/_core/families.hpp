@@ -177,7 +177,7 @@ struct PowerVariance {
     static double nll(double y, double eta, double p0, double p1) {
         const double value = Law::nll(y, Link::mean(eta), Link::log_mean(eta), p0, p1);
         const bool any_mean = Link::exponent != 2 && Law::takes_any_mean(p0);  // a root is never negative
-        return Link::outside(eta) & !any_mean ? infinity : value;
+        return (Link::outside(eta) & !any_mean) ? infinity : value;
     }
     template <Curvature curvature>
     static Slopes slopes(double y, double eta, double p0, double p1) {

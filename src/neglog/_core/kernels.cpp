@@ -24,12 +24,15 @@ void nll_loop(std::size_t n, const double* __restrict y, const double* __restric
     for (std::size_t i = 0; i < n; ++i) nll[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
 }
 
+inline bool is_uniform(std::size_t n, const double* x) {
+    return std::all_of(x, x + n, [x](double value) { return value == x[0]; });
+}
+
 template <class Link>
 void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, const double* power, const double* inverse_dispersion,
                       double* nll) {
     const double p = power[0];
-    const bool uniform = p > 1 && p < 2 && std::all_of(power, power + n, [p](double q) { return q == p; });
-    if (uniform)
+    if (p > 1 && p < 2 && is_uniform(n, power))
         compound_nll<Link>(n, y, eta, p, inverse_dispersion, nll);
     else
         nll_loop<PowerVariance<TweedieLaw, Link>>(n, y, eta, power, inverse_dispersion, nll);
@@ -97,8 +100,17 @@ void unary_loop(std::size_t n, const double* __restrict x, double* __restrict ou
     for (std::size_t i = 0; i < n; ++i) out[i] = function(x[i]);
 }
 
-void half_deviance_loop(std::size_t n, const double* y, const double* mean, const double* power, double* out) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = half_deviance(y[i], mean[i], std::log(mean[i]), power[i]);
+void half_deviance_loop(std::size_t n, const double* __restrict y, const double* __restrict mean, const double* __restrict power,
+                        double* __restrict out) {
+    const bool uniform = power[0] != 0 && is_uniform(n, power);
+    if (uniform) {  // all as if y and mean were positive, in vectors; then the others once more
+        const Deviance deviance(power[0]);
+        for (std::size_t i = 0; i < n; ++i)
+            out[i] = deviance.of_positive(y[i], log_positive(y[i]), mean[i], log_positive(mean[i]));
+    }
+    for (std::size_t i = 0; i < n; ++i)
+        if (!(uniform && y[i] > 0 && y[i] < infinity && mean[i] > 0 && mean[i] < infinity))
+            out[i] = half_deviance(y[i], mean[i], log(mean[i]), power[i]);
 }
 
 void tweedie_slopes_loop(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,

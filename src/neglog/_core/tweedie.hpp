@@ -16,78 +16,12 @@
 #include <cstddef>
 #include <optional>
 
+#include "deviance.hpp"
 #include "families.hpp"
 #include "tweedie_expansion.hpp"
 
 namespace neglog {
 namespace {
-
-// ---- the unit deviance, for every power ------------------------------------------------------------------------
-
-// d/2 = y^(2-p) [u(2-p, x) - u(1-p, x)],  x = log(mu / y),  u(a, x) = (exp(a x) - 1) / a, which is x at a = 0: so p = 1 and
-// p = 2 are ordinary points. Near mu = y, where the difference cancels, its Taylor series x^2/2! c_2 + x^3/3! c_3 + ... with
-// c_k = (2-p)^(k-1) - (1-p)^(k-1). Polynomials are summed in pairs, not by Horner's rule, whose every step waits for the last.
-struct Deviance {
-    double a, b, over_a, over_b, c[10];
-
-    explicit Deviance(double power) : a(2.0 - power), b(1.0 - power), over_a(1.0 / a), over_b(1.0 / b) {
-        double factorial = 2.0, ak = a, bk = b;
-        for (int k = 0; k < 10; ++k) {
-            c[k] = (ak - bk) / factorial;
-            factorial *= k + 3;
-            ak *= a, bk *= b;
-        }
-    }
-    // d/2 over y^(2-p), y > 0
-    double relative(double y, double log_y, double mu, double log_mu) const {
-        const double v = (mu - y) / (mu + y), w = v * v, w2 = w * w;
-        const double atanh = v + v * w * ((1.0 / 3 + w * (1.0 / 5)) + w2 * ((1.0 / 7 + w * (1.0 / 9)) + w2 * (1.0 / 11)));
-        const double x = absolute(v) < 0.06 ? 2.0 * atanh : log_mu - log_y;
-        const double first = expm1(a * x) * over_a, second = expm1(b * x) * over_b;
-        const double far = (a == 0 ? x : first) - (b == 0 ? x : second);
-        const double x2 = x * x, x4 = x2 * x2;
-        const double low = (c[0] + c[1] * x) + x2 * (c[2] + c[3] * x);
-        const double high = (c[4] + c[5] * x) + x2 * (c[6] + c[7] * x);
-        const double near = x2 * (low + x4 * (high + x4 * (c[8] + c[9] * x)));
-        return absolute(x) < 0.1 ? near : far;
-    }
-};
-
-inline double half_deviance(double y, double mu, double log_mu, double power) {
-    if (power == 0) return 0.5 * (y - mu) * (y - mu);
-    if (y == 0) return power < 2 ? std::exp((2.0 - power) * log_mu) / (2.0 - power) : infinity;
-    const double log_y = std::log(y);
-    return std::exp((2.0 - power) * log_y) * Deviance(power).relative(y, log_y, mu, log_mu);
-}
-
-// d/da u(a, x) = x^2 g(a x),  g(w) = (w e^w - e^w + 1) / w^2 = sum_k (k+1)/(k+2)! w^k.
-inline double box_cox_slope(double w) {
-    if (std::fabs(w) > 0.5) return (w * std::exp(w) - std::expm1(w)) / (w * w);
-    double sum = 0.0, term = 0.5;
-    for (int k = 0; k < 16; ++k) {
-        sum += term;
-        term *= w * (k + 2.0) / ((k + 1.0) * (k + 3.0));
-    }
-    return sum;
-}
-
-// The derivative of d/2 in the power, y > 0.
-inline double half_deviance_power_slope(double y, double log_y, double mu, double power, double half) {
-    const double a = 2.0 - power, b = 1.0 - power;
-    const double x = std::log1p((mu - y) / y);
-    double slope = 0.0;
-    if (std::fabs(x) < 0.3) {
-        double term = 0.5 * x * x, ak = 1.0, bk = 1.0;  // x^k / k! and a^(k-2), k = 2
-        for (int k = 2; k < 20; ++k) {
-            slope += term * (k - 1) * (ak - bk);
-            term *= x / (k + 1);
-            ak *= a, bk *= b;
-        }
-    } else {
-        slope = x * x * (box_cox_slope(a * x) - box_cox_slope(b * x));
-    }
-    return -log_y * half - std::exp(a * log_y) * slope;
-}
 
 // ---- the sum over the number of jumps --------------------------------------------------------------------------
 
@@ -367,7 +301,7 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
         // Several short loops: one long one would run out of registers. Where y is not positive it is replaced by mu, at which
         // the deviance is 0; what is left of the first factor then gives the mass at 0.
         for (std::size_t i = 0; i < m; ++i) half[i] = positive(i) ? ys[i] : Link::mean(etas[i]);
-        for (std::size_t i = 0; i < m; ++i) log_y[i] = log_positive(half[i]);
+        for (std::size_t i = 0; i < m; ++i) log_y[i] = positive(i) ? log_positive(half[i]) : Link::log_mean(etas[i]);
         for (std::size_t i = 0; i < m; ++i) scaled[i] = exp(a * log_y[i]) * precisions[i];
         for (std::size_t i = 0; i < m; ++i) log_precision[i] = log_positive(precisions[i]);
         for (std::size_t i = 0; i < m; ++i)
@@ -380,11 +314,12 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
         std::size_t left[chunk], count = 0;  // collected first: a branch that nobody can predict costs more than a polynomial
         for (std::size_t i = 0; i < m; ++i) {
             left[count] = i;
-            count += (x[i] > expansion.reach) | !((ys[i] >= 0) & (ys[i] < infinity)) | Link::outside(etas[i]);
+            count += (x[i] > expansion.reach) | !((ys[i] >= 0) & (ys[i] < infinity)) | !(out[i] == out[i]) | Link::outside(etas[i]);
         }
         for (std::size_t k = 0; k < count; ++k) {
             const std::size_t i = left[k];
-            const bool ordinary = (ys[i] >= 0) & (ys[i] < infinity) & (x[i] < infinity) & !Link::outside(etas[i]);
+            const bool ordinary =
+                (ys[i] >= 0) & (ys[i] < infinity) & (x[i] < infinity) & (half[i] == half[i]) & !Link::outside(etas[i]);
             const double log_lambda = a * log_y[i] + log_precision[i] - log_a;
             out[i] = ordinary ? half[i] + log_y[i] - tables.jumps.log_front - tables.panels.log_sum(tables.jumps, log_lambda)
                               : PowerVariance<TweedieLaw, Link>::nll(ys[i], etas[i], power, precisions[i]);
