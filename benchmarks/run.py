@@ -11,6 +11,7 @@ from pathlib import Path
 # Threads of OpenMP that spin after their work would take a core from whoever is measured next.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import accuracy
 import numpy as np
 import problems
 import scipy
@@ -30,6 +31,8 @@ GROUPS = {
     "imports": lambda: [problems.imports()],
 }
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
+NUMBERS = ("neglog ms", "rival ms", "ratio", "wanted")
+ACCURACY = "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath"
 
 
 def measured(problem):
@@ -59,6 +62,22 @@ def machine():
     )
 
 
+def shown(title, columns, lines):
+    """A table for people."""
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="right" if column in NUMBERS else "left")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+def markdown(columns, lines):
+    """The same table for the file."""
+    head, *body = (f"| {' | '.join(line)} |" for line in [columns, *lines])
+    return "\n".join([head, "|" + "---|" * len(columns), *body])
+
+
 def main(names):
     """Run the groups and show what came out."""
     lines = []
@@ -68,17 +87,13 @@ def main(names):
             for problem in GROUPS[name]():
                 progress.update(task, description=problem.name)
                 lines += measured(problem)
-    table = Table(title=machine())
-    for column in COLUMNS:
-        table.add_column(column, justify="right" if column in ("neglog ms", "rival ms", "ratio", "wanted") else "left")
-    for line in lines:
-        table.add_row(*line)
-    Console(width=170).print(table)
+    errors = list(accuracy.table())
+    console = Console(width=170)
+    console.print(shown(machine(), COLUMNS, lines))
+    console.print(shown(ACCURACY, accuracy.COLUMNS, errors))
     if not names:
-        rule = "|".join("---" for _ in COLUMNS)
-        body = "\n".join(f"| {' | '.join(line)} |" for line in [COLUMNS, *lines])
-        head, rest = body.split("\n", 1)
-        RESULTS.write_text(f"# Benchmarks\n\n{machine()}.\n\n{head}\n|{rule}|\n{rest}\n", encoding="utf-8")
+        tables = f"{machine()}.\n\n{markdown(COLUMNS, lines)}\n\n{ACCURACY}.\n\n{markdown(accuracy.COLUMNS, errors)}"
+        RESULTS.write_text(f"# Benchmarks\n\n{tables}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

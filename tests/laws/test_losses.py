@@ -36,6 +36,28 @@ def test_the_loss_is_least_where_the_nll_is(noise, rng):
     assert np.array_equal(np.argsort(losses), np.argsort(nats))
 
 
+@each([noise for noise in NOISES if noise._family() not in ("laplace", "huber", "categorical")], "noise")
+def test_without_covariates_the_best_prediction_is_the_known_statistic(noise, rng):
+    """The mean of y, or of log y for the median model: there the gradients sum to zero."""
+    y = typical(noise, rng, 200)
+    statistic = np.mean(np.log(y)) if noise._family() == "lognormal" else np.mean(y)
+    if noise.link.name == "log" and statistic <= 0:
+        pytest.skip("a negative mean has no log link")
+    free = type(noise)(**noise.parameters | {noise.location: 0.0 if noise.location == "loc" else None})
+    eta = noise.link.forward(statistic)
+    gradients, hessians = free.gradient_hessian(y, eta)
+    rounding = np.abs(hessians).sum() * np.spacing(np.abs(eta))  # of the statistic itself
+    assert abs(gradients.sum()) <= 1e-12 * np.abs(gradients).sum() + 4 * rounding
+
+
+def test_the_scale_with_the_highest_likelihood_is_the_known_statistic(rng):
+    y = rng.normal(size=101)
+    rms, mean_absolute = np.sqrt(np.mean(y**2)), np.mean(np.abs(y))
+    for law in (nl.Gaussian(0.0, rms), nl.Laplace(0.0, mean_absolute), nl.LogNormal(0.0, rms)):
+        at = np.exp(y) if isinstance(law, nl.LogNormal) else y
+        assert law.parameter_gradient(at)["scale"].sum() == pytest.approx(0, abs=1e-12)
+
+
 @each(NOISES, "noise")
 def test_the_deviance_is_twice_the_loss_or_is_refused(noise, rng):
     y = typical(noise, rng, 20)
