@@ -12,7 +12,7 @@ COLUMNS = ("power", "rows", "y / dispersion", "nll", "d / d mean", "d / d power"
 
 
 def table():
-    """One line per power: the largest errors, relative where the number exceeds 1; slopes in units of their parameter."""
+    """One line per power: the largest errors, relative where a number exceeds 1; slopes in units of the parameter."""
     cases = json.loads(REFERENCE.read_text(encoding="utf-8"))["cases"]
     for power in sorted({case["power"] for case in cases}):
         rows = [case for case in cases if case["power"] == power]

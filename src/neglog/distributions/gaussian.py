@@ -6,16 +6,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
+from neglog.distributions.symmetric import Symmetric
 
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
 
 @register
-class Gaussian(Noise, Prior):
+class Gaussian(Symmetric, Prior):
     r"""The normal law.
 
     Density     p(y) = exp(-(y - loc)^2 / (2 scale^2)) / (scale sqrt(2 pi))
@@ -29,46 +30,27 @@ class Gaussian(Noise, Prior):
     scale: Parameter
     domains: ClassVar = {"loc": REAL, "scale": POSITIVE_OR_INFINITE}
 
-    support = "y real"
-    location = "loc"
-    default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": -3.0, "scale": 0.2}, {"loc": 1e6, "scale": 50.0})
     summary = ("squared error", "ridge (L2)")
 
     def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity") -> None:
         self._state(link=link, loc=loc, scale=scale)
 
-    def _kernel_parameters(self) -> tuple[Any, ...]:
-        return (1.0 / self._known("scale"),)
-
     def _constant(self) -> Any:
         return np.log(self._known("scale")) + HALF_LOG_TWO_PI
 
-    def _standardised(self, y: Any) -> Any:
-        loc, scale = self._known("loc", "scale")
-        return (y - loc) / scale
+    def _standard_cdf(self, z: Any) -> Any:
+        return special.ndtr(z)
 
-    def _tail(self, y: Any, upper: bool) -> Any:
-        z = self._standardised(y)
-        return special.ndtr(-z if upper else z)
-
-    def _quantile(self, q: Any, upper: bool) -> Any:
-        loc, scale = self._known("loc", "scale")
-        z = special.ndtri(q)
-        return loc + scale * (-z if upper else z)
+    def _standard_quantile(self, q: Any) -> Any:
+        return special.ndtri(q)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         loc, scale = self._known("loc", "scale")
         return rng.normal(loc, scale, shape)
 
-    def mean(self) -> Any:
-        return self._over_shape(self._known("loc"))
-
-    def median(self) -> Any:
-        return self.mean()
-
     def variance(self) -> Any:
-        return self._over_shape(self._known("scale") ** 2)
+        return self._over_shape(np.square(self._known("scale")))
 
     def _entropy(self) -> Any:
         return self._over_shape(np.log(self._known("scale")) + HALF_LOG_TWO_PI + 0.5)
@@ -83,7 +65,7 @@ class Gaussian(Noise, Prior):
 
     @property
     def loss_scale(self) -> Any:
-        return 2 * self._known("scale") ** 2
+        return 2 * np.square(self._known("scale"))
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         return self.loss(y, mean)
@@ -93,4 +75,4 @@ class Gaussian(Noise, Prior):
 
     @property
     def strength(self) -> Any:
-        return 0.5 / self._known("scale") ** 2
+        return 0.5 / np.square(self._known("scale"))

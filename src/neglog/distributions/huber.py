@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
+from neglog.distributions.symmetric import Symmetric
 
 
 @register
-class Huber(Noise):
+class Huber(Symmetric):
     r"""Huber's least favourable law: of all contaminated Gaussians it carries the least information about its centre.
 
     Density     p(y) = exp(-rho(z)) / (scale C),  z = (y - loc) / scale,
@@ -34,9 +34,6 @@ class Huber(Noise):
     delta: Parameter
     domains: ClassVar = {"loc": REAL, "scale": POSITIVE, "delta": POSITIVE_OR_INFINITE}
 
-    support = "y real"
-    location = "loc"
-    default_link = "identity"
     examples = (
         {"loc": 0.0, "scale": 1.0, "delta": 1.345},
         {"loc": 3.0, "scale": 0.5, "delta": 0.3},
@@ -68,37 +65,25 @@ class Huber(Noise):
     def _constant(self) -> Any:
         return np.log(self._known("scale")) + np.log(self._normaliser()[2])
 
-    def _standardised(self, y: Any) -> Any:
-        loc, scale = self._known("loc", "scale")
-        return (y - loc) / scale
-
-    def _tail(self, y: Any, upper: bool) -> Any:
+    def _standard_cdf(self, z: Any) -> Any:
         delta = self._known("delta")
         _, tail, total = self._normaliser()
-        z = self._standardised(y) * (-1 if upper else 1)
         outside = np.exp(delta * np.minimum(z + 0.5 * delta, 0)) / delta  # for z <= -delta
         gaussian = np.sqrt(2 * np.pi) * (special.ndtr(z) - special.ndtr(-delta))
         beyond = total - np.exp(-delta * np.maximum(z - 0.5 * delta, 0)) / delta
         return np.where(z <= -delta, outside, np.where(z <= delta, tail + gaussian, beyond)) / total
 
-    def _quantile(self, q: Any, upper: bool) -> Any:
-        loc, scale, delta = self._known("loc", "scale", "delta")
+    def _standard_quantile(self, q: Any) -> Any:
+        delta = self._known("delta")
         _, tail, total = self._normaliser()
-        lower = np.minimum(q, 1 - q)  # by symmetry
-        mass = lower * total
+        mass = np.minimum(q, 1 - q) * total  # by symmetry
         outside = np.log(mass * delta) / delta - 0.5 * delta
         inside = special.ndtri(special.ndtr(-delta) + (mass - tail) / np.sqrt(2 * np.pi))
         z = np.where(mass < tail, outside, inside)
-        return loc + scale * np.where((q < 0.5) != upper, z, -z)
+        return np.where(q < 0.5, z, -z)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         return self._quantile(1 - rng.random(shape), upper=False)
-
-    def mean(self) -> Any:
-        return self._over_shape(self._known("loc"))
-
-    def median(self) -> Any:
-        return self.mean()
 
     def variance(self) -> Any:
         scale, delta = self._known("scale", "delta")
@@ -126,4 +111,4 @@ class Huber(Noise):
 
     @property
     def loss_scale(self) -> Any:
-        return self._known("scale") ** 2
+        return np.square(self._known("scale"))

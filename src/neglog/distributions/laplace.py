@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
 from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
+from neglog.distributions.symmetric import Symmetric
 
 
 @register
-class Laplace(Noise, Prior):
+class Laplace(Symmetric, Prior):
     r"""The double exponential around a median.
 
     Density     p(y) = exp(-|y - loc| / scale) / (2 scale)
@@ -28,9 +29,6 @@ class Laplace(Noise, Prior):
     scale: Parameter
     domains: ClassVar = {"loc": REAL, "scale": POSITIVE_OR_INFINITE}
 
-    support = "y real"
-    location = "loc"
-    default_link = "identity"
     smooth = False
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 2.0, "scale": 0.3}, {"loc": -1e4, "scale": 20.0})
     summary = ("absolute error", "lasso (L1)")
@@ -38,37 +36,21 @@ class Laplace(Noise, Prior):
     def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity") -> None:
         self._state(link=link, loc=loc, scale=scale)
 
-    def _kernel_parameters(self) -> tuple[Any, ...]:
-        return (1.0 / self._known("scale"),)
-
     def _constant(self) -> Any:
         return np.log(2 * self._known("scale"))
 
-    def _standardised(self, y: Any) -> Any:
-        loc, scale = self._known("loc", "scale")
-        return (y - loc) / scale
-
-    def _tail(self, y: Any, upper: bool) -> Any:
-        z = self._standardised(y) * (-1 if upper else 1)
+    def _standard_cdf(self, z: Any) -> Any:
         return np.where(z < 0, 0.5 * np.exp(z), -0.5 * np.expm1(-z) + 0.5)
 
-    def _quantile(self, q: Any, upper: bool) -> Any:
-        loc, scale = self._known("loc", "scale")
-        z = np.where(q < 0.5, np.log(2 * q), -np.log1p(1 - 2 * q))
-        return loc + scale * (-z if upper else z)
+    def _standard_quantile(self, q: Any) -> Any:
+        return np.where(q < 0.5, np.log(2 * q), -np.log1p(1 - 2 * q))
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         loc, scale = self._known("loc", "scale")
         return rng.laplace(loc, scale, shape)
 
-    def mean(self) -> Any:
-        return self._over_shape(self._known("loc"))
-
-    def median(self) -> Any:
-        return self.mean()
-
     def variance(self) -> Any:
-        return self._over_shape(2 * self._known("scale") ** 2)
+        return self._over_shape(2 * np.square(self._known("scale")))
 
     def _entropy(self) -> Any:
         return self._over_shape(1 + np.log(2 * self._known("scale")))

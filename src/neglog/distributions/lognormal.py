@@ -63,13 +63,13 @@ class LogNormal(Noise):
 
     def mean(self) -> Any:
         loc, scale = self._known("loc", "scale")
-        return np.exp(loc + 0.5 * scale**2)
+        return np.exp(loc + 0.5 * np.square(scale))
 
     def median(self) -> Any:
         return self._over_shape(np.exp(self._known("loc")))
 
     def variance(self) -> Any:
-        return np.expm1(self._known("scale") ** 2) * self.mean() ** 2
+        return np.expm1(np.square(self._known("scale"))) * self.mean() ** 2
 
     def mean_log(self) -> Any:
         """The expectation of log y."""
@@ -77,7 +77,7 @@ class LogNormal(Noise):
 
     def variance_log(self) -> Any:
         """The variance of log y."""
-        return self._over_shape(self._known("scale") ** 2)
+        return self._over_shape(np.square(self._known("scale")))
 
     def _entropy(self) -> Any:
         return self.mean_log() + self._constant() + 0.5
@@ -93,4 +93,4 @@ class LogNormal(Noise):
 
     @property
     def loss_scale(self) -> Any:
-        return 2 * self._known("scale") ** 2
+        return 2 * np.square(self._known("scale"))

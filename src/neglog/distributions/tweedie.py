@@ -125,10 +125,10 @@ class Tweedie(Noise):
         return power, 1.0 / dispersion
 
     def _tail(self, y: Any, upper: bool) -> Any:
-        return self._by_kind(_UPPER_TAIL if upper else _LOWER_TAIL, y)
+        return self._by_kind(_tails(upper), y)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
-        return self._by_kind(_UPPER_QUANTILE if upper else _LOWER_QUANTILE, q)
+        return self._by_kind(_quantiles(upper), q)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         return self._by_kind(
@@ -208,34 +208,28 @@ def _lattice(y: Any, phi: Any) -> Any:
     return np.where(np.abs(y - np.round(steps) * phi) <= 4e-16 * np.abs(y), np.round(steps), steps)
 
 
-_LOWER_TAIL = {
-    "gaussian": _gaussian("cdf"),
-    "poisson": lambda y, m, p, phi: poisson_tail(_lattice(y, phi), m / phi, upper=False),
-    "compound": lambda y, m, p, phi: compound.tail(y, m, p, phi, upper=False),
-    "gamma": _gamma("cdf"),
-    "inverse gaussian": lambda y, m, p, phi: inverse_gaussian.tail(y, m, phi, upper=False),
-}
-_UPPER_TAIL = {
-    "gaussian": _gaussian("sf"),
-    "poisson": lambda y, m, p, phi: poisson_tail(_lattice(y, phi), m / phi, upper=True),
-    "compound": lambda y, m, p, phi: compound.tail(y, m, p, phi, upper=True),
-    "gamma": _gamma("sf"),
-    "inverse gaussian": lambda y, m, p, phi: inverse_gaussian.tail(y, m, phi, upper=True),
-}
-_LOWER_QUANTILE = {
-    "gaussian": _gaussian("icdf"),
-    "poisson": lambda q, m, p, phi: phi * poisson_quantile(q, m / phi, upper=False),
-    "compound": lambda q, m, p, phi: compound.quantile(q, m, p, phi, upper=False),
-    "gamma": _gamma("icdf"),
-    "inverse gaussian": lambda q, m, p, phi: inverse_gaussian.quantile(q, m, phi, upper=False),
-}
-_UPPER_QUANTILE = {
-    "gaussian": _gaussian("isf"),
-    "poisson": lambda q, m, p, phi: phi * poisson_quantile(q, m / phi, upper=True),
-    "compound": lambda q, m, p, phi: compound.quantile(q, m, p, phi, upper=True),
-    "gamma": _gamma("isf"),
-    "inverse gaussian": lambda q, m, p, phi: inverse_gaussian.quantile(q, m, phi, upper=True),
-}
+def _tails(upper: bool) -> dict[str, Callable[..., Any]]:
+    method = "sf" if upper else "cdf"
+    return {
+        "gaussian": _gaussian(method),
+        "poisson": lambda y, m, p, phi: poisson_tail(_lattice(y, phi), m / phi, upper),
+        "compound": lambda y, m, p, phi: compound.tail(y, m, p, phi, upper),
+        "gamma": _gamma(method),
+        "inverse gaussian": lambda y, m, p, phi: inverse_gaussian.tail(y, m, phi, upper),
+    }
+
+
+def _quantiles(upper: bool) -> dict[str, Callable[..., Any]]:
+    method = "isf" if upper else "icdf"
+    return {
+        "gaussian": _gaussian(method),
+        "poisson": lambda q, m, p, phi: phi * poisson_quantile(q, m / phi, upper),
+        "compound": lambda q, m, p, phi: compound.quantile(q, m, p, phi, upper),
+        "gamma": _gamma(method),
+        "inverse gaussian": lambda q, m, p, phi: inverse_gaussian.quantile(q, m, phi, upper),
+    }
+
+
 _ENTROPY = {
     "gaussian": lambda m, p, phi: Gaussian(m, np.sqrt(phi)).entropy(),
     "poisson": lambda m, p, phi: poisson_entropy(m / phi),
