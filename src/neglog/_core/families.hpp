@@ -78,6 +78,9 @@ struct HuberLoss {  // the threshold itself belongs to the quadratic part
     }
 };
 
+// bend * turn^2, and 0 where there is no bend even if the square overflows
+inline double curved(double bend, double turn) { return bend == 0 ? 0.0 : bend * (turn * turn); }
+
 template <class Loss, class Link>
 struct Location {
     static double nll(double y, double eta, double sharpness, double delta) {
@@ -94,7 +97,7 @@ struct Location {
         if constexpr (curvature == Curvature::expected)
             return {down * link.d1, Loss::information(delta) * (turn * turn)};
         else
-            return {down * link.d1, Loss::bend(z, delta) * (turn * turn) + down * link.d2};
+            return {down * link.d1, curved(Loss::bend(z, delta), turn) + down * link.d2};
     }
 };
 
@@ -165,7 +168,9 @@ struct TweedieLaw {  // parameters: power and 1 / dispersion; the exact density 
     static Monomials monomials(double y, double eta, double power, double inverse_dispersion) {
         const double t = Link::log_mean(eta);
         const double above = exp((2.0 - power) * t), below = exp((1.0 - power) * t);
-        if constexpr (Link::exponent == 0) return {above * inverse_dispersion, y * below * inverse_dispersion, power};
+        // at y = 0 a power that overflows does not count
+        if constexpr (Link::exponent == 0)
+            return {above * inverse_dispersion, y == 0 ? 0.0 : y * below * inverse_dispersion, power};
         const double mu = Link::mean(eta);  // negative for power 0, and then without a logarithm
         const bool gaussian = takes_any_mean(power);
         return {(gaussian ? mu * mu : above) * inverse_dispersion, y * (gaussian ? mu : below) * inverse_dispersion, power};
@@ -187,6 +192,7 @@ struct PowerVariance {
             return {A - B, curvature == Curvature::expected ? A : (2.0 - p) * A + (p - 1.0) * B};
         // t = c log eta: t' = c / eta, t'' = -c / eta^2. Collected by monomial, so that nothing cancels.
         const double i = 1.0 / eta;
+        if (c == 1 && Law::takes_any_mean(p0)) return {(eta - y) * p1, p1};  // Gaussian: eta may be 0
         const double observed = (c * c * (2.0 - p) - c) * A + (c * c * (p - 1.0) + c) * B;
         return {c * (A - B) * i, (curvature == Curvature::expected ? c * c * A : observed) * (i * i)};
     }
@@ -219,21 +225,27 @@ struct BinaryLink {  // log p and log(1 - p), each with two derivatives
 };
 
 struct Probit {
-    // phi(x) / Phi(x), by the continued fraction of Mills' ratio where Phi is small.
-    static double hazard(double x) {
-        if (x > -5.0) return std::exp(-0.5 * x * x) / (std::sqrt(2 * std::numbers::pi) * 0.5 * std::erfc(-x * sqrt_half));
+    // h = phi(x) / Phi(x) and h + x, by the continued fraction of Mills' ratio where Phi is small.
+    struct Hazard {
+        double h, plus_x;
+    };
+    static Hazard hazard(double x) {
+        if (x > -5.0) {
+            const double h = std::exp(-0.5 * x * x) / (std::sqrt(2 * std::numbers::pi) * 0.5 * std::erfc(-x * sqrt_half));
+            return {h, h + x};
+        }
         double fraction = 0.0;
         for (int k = 60; k >= 1; --k) fraction = k / (-x + fraction);
-        return -x + fraction;
+        return {-x + fraction, fraction};
     }
     static double log_cdf(double x) {
         if (x > 0) return std::log1p(-0.5 * std::erfc(x * sqrt_half));
         if (x > -5.0) return std::log(0.5 * std::erfc(-x * sqrt_half));
-        return -0.5 * x * x - half_log_two_pi - std::log(hazard(x));
+        return -0.5 * x * x - half_log_two_pi - std::log(hazard(x).h);
     }
     static BinaryLink at(double eta) {
-        const double up = hazard(eta), down = hazard(-eta);
-        return {log_cdf(eta), up, -up * (up + eta), log_cdf(-eta), -down, -down * (down - eta), false};
+        const Hazard up = hazard(eta), down = hazard(-eta);
+        return {log_cdf(eta), up.h, -up.h * up.plus_x, log_cdf(-eta), -down.h, -down.h * down.plus_x, false};
     }
 };
 
@@ -244,14 +256,15 @@ struct Cloglog {  // log(1 - p) = -exp(eta)
         // 1 - u - w cancels for small u: its Taylor series there.
         const double rest = u < 0.05 ? -u * (0.5 + u * (1.0 / 12 - u * u * (1.0 / 720 - u * u / 30240))) : 1.0 - u - w;
         const double log_p = u < 0.5 ? eta + std::log(u == 0 ? 1.0 : -std::expm1(-u) / u) : std::log1p(-std::exp(-u));
-        return {log_p, w, w * rest, -u, -u, -u, false};
+        return {log_p, w, w == 0 ? 0.0 : w * rest, -u, -u, -u, false};
     }
 };
 
 struct LogProbability {
     static BinaryLink at(double eta) {
         const double q = -std::expm1(eta), odds = std::exp(eta) / q;
-        return {eta, 1.0, 0.0, std::log(q), -odds, -odds / q, eta > 0};
+        const double log_q = eta < -0.5 ? std::log1p(-std::exp(eta)) : std::log(q);
+        return {eta, 1.0, 0.0, log_q, -odds, -odds / q, eta > 0};
     }
 };
 
@@ -273,7 +286,8 @@ struct Binary {
     static Slopes slopes(double y, double eta, double, double) {
         const BinaryLink link = Link::at(eta);
         const double gradient = (y == 0 ? 0.0 : -y * link.yes1) + (y == 1 ? 0.0 : -(1.0 - y) * link.no1);
-        if constexpr (curvature == Curvature::expected) return {gradient, -link.yes1 * link.no1};
+        if constexpr (curvature == Curvature::expected)
+            return {gradient, link.yes1 == 0 || link.no1 == 0 ? 0.0 : -link.yes1 * link.no1};
         return {gradient, (y == 0 ? 0.0 : -y * link.yes2) + (y == 1 ? 0.0 : -(1.0 - y) * link.no2)};
     }
 };

@@ -12,7 +12,7 @@ namespace {
 inline double entropy_term(double p, double) { return p > 0 ? -p * log(p) : (p == 0 ? 0.0 : nan_value); }
 // p log(p/q) - p + q: its sum is the divergence of two normalised rows, and no term is negative, so nothing cancels.
 inline double divergence_term(double p, double q) {
-    const double far = p * log(p / q) - p + q;
+    const double far = p * (log(p) - log(q)) - p + q;
     const double near = p * excess(q, p, 0.0);
     const double v = absolute(q - p) < 0.1 * (p + q) ? near : far;
     return p > 0 ? (q >= 0 ? v : nan_value) : (p == 0 && q >= 0 ? q : nan_value);

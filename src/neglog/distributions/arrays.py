@@ -32,24 +32,29 @@ def available_threads() -> int:
 def as_numbers(values: ArrayLike, name: str) -> Array:
     """`values` as a float array, without a copy where it is one already."""
     array = np.asarray(values)
-    if array.dtype in (np.float64, np.float32):
-        return array
     if array.dtype.kind not in "buif":
         raise TypeError(f"{name} must hold numbers, but has the type {array.dtype}")
-    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    single = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+    return array.astype(np.float32 if single else np.float64, copy=False)
 
 
 def output_type(*values: Any) -> np.dtype[Any]:
-    """float32 if every array among the values is; plain Python numbers do not count."""
-    joined = np.result_type(*values, 1.0)
+    """float32 if every array among the values is; single numbers do not count beside arrays."""
+    arrays = [value for value in values if np.ndim(value)]
+    joined = np.result_type(*(arrays or values), 1.0)
     return np.dtype(np.float32) if joined in (np.float32, np.float16) else np.dtype(np.float64)
 
 
-def in_output_type(compute: Callable[..., Any], y: Array, *parameters: Any) -> Any:
-    """`compute(y)` in float64 without floating-point warnings, returned in the type of y and the parameters."""
+def in_output_type(compute: Callable[..., Any], values: Sequence[Array], *parameters: Any) -> Any:
+    """`compute(*values)` in float64 without floating-point warnings, returned in the type of values and parameters."""
     with np.errstate(all="ignore"):
-        result = compute(y.astype(np.float64, copy=False))
-    return np.asarray(result).astype(output_type(y, *parameters), copy=False)[()]
+        result = compute(*(value.astype(np.float64, copy=False) for value in values))
+    return np.asarray(result).astype(output_type(*values, *parameters), copy=False)[()]
+
+
+def elementwise_loss(compute: Callable[[Any, Any], Any], y: ArrayLike, prediction: ArrayLike) -> Any:
+    """A loss written in NumPy, in the type of its arguments."""
+    return in_output_type(compute, (as_numbers(y, "y"), as_numbers(prediction, "prediction")))
 
 
 def broadcast_shape(*values: Any) -> tuple[int, ...]:
@@ -78,11 +83,11 @@ def core_nll(
     eta: Any,
     parameters: Sequence[Any],
     constant: Any,
-    threads: int | None = None,
+    dtype: np.dtype[Any],
 ) -> Any:
     """The nll of `family` at raw prediction `eta`, broadcast over everything."""
     shape = broadcast_shape(y, eta, *parameters, constant)
-    out = np.empty(shape, output_type(y, eta, *parameters))
+    out = np.empty(shape, dtype)
     _core.nll(
         family,
         link,
@@ -91,6 +96,6 @@ def core_nll(
         [native(value, shape) for value in parameters],
         native(np.asarray(constant, float), shape),
         out,
-        thread_count(out.size, threads),
+        thread_count(out.size),
     )
     return out[()]

@@ -12,6 +12,7 @@ from neglog.distributions.link import LINKS, Link
 from neglog.distributions.parameters import Domain, checked, kept
 
 Measure = Literal["density", "mass", "mixed"]
+quiet = np.errstate(all="ignore")  # as a decorator: infinite moments and slopes are answers, not warnings
 Generator = int | np.random.Generator | None
 
 
@@ -131,7 +132,7 @@ class Distribution(ABC):
         return self._elementwise(lambda x: self._quantile(_probabilities(x), upper=True), q, "q")
 
     def _elementwise(self, compute: Any, values: ArrayLike, name: str) -> Any:
-        return arrays.in_output_type(compute, arrays.as_numbers(values, name), *self._stated())
+        return arrays.in_output_type(compute, (arrays.as_numbers(values, name),), *self._stated())
 
     def _tail(self, y: Any, upper: bool) -> Any:
         raise TypeError(f"{type(self).__name__} has no distribution function")
@@ -143,8 +144,9 @@ class Distribution(ABC):
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Generator = None) -> Any:
         """Independent draws in the shape `size` (default: that of the parameters); `rng` is a seed or a Generator."""
-        shape = self.batch_shape if size is None else (size,) if isinstance(size, int) else tuple(size)
-        return self._draw(np.random.default_rng(rng), shape)
+        shape = self.batch_shape if size is None else tuple(np.atleast_1d(size).tolist())
+        with np.errstate(all="ignore"):
+            return np.asarray(self._draw(np.random.default_rng(rng), shape))[()]
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any: ...
@@ -224,8 +226,17 @@ class Noise(Distribution):
     def nll(self, y: ArrayLike) -> Any:
         """-log p(y) in nats, every constant included; +inf outside the support."""
         link, eta = self._raw()
-        numbers = arrays.as_numbers(y, "y")
-        return arrays.core_nll(self._family(), link, numbers, eta, self._kernel_parameters(), self._constant())
+        return self._core_nll(link, arrays.as_numbers(y, "y"), eta)
+
+    def _core_nll(self, link: str, y: arrays.Array, eta: Any) -> Any:
+        with np.errstate(all="ignore"):
+            parameters, constant = self._kernel_parameters(), self._constant()
+        dtype = arrays.output_type(y, eta, *self._others())
+        return arrays.core_nll(self._family(), link, y, eta, parameters, constant, dtype)
+
+    def _others(self) -> list[Any]:
+        """The stated parameters beside the location."""
+        return [value for name, value in self.parameters.items() if name != self.location and value is not None]
 
     # ---- as a function of the raw prediction -----------------------------------------------------------------------
 
@@ -233,7 +244,8 @@ class Noise(Distribution):
         """The law of y at the raw prediction `eta`, which it remembers: a mean that rounds to 0 or 1 costs nothing."""
         raw = kept(arrays.as_numbers(eta, "eta"))
         location = kept(self.link.inverse(raw))
-        return self._replaced(**{f"_{self.location}": location, "_made_by": (self.link.name, raw)})
+        made_by = {} if self.link.name == "identity" else {"_made_by": (self.link.name, raw)}
+        return self._replaced(**{f"_{self.location}": location, **made_by})
 
     def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
         """The nll at raw prediction `eta` with its first and second derivative in eta, elementwise.
@@ -241,7 +253,7 @@ class Noise(Distribution):
         `expected=True` gives the Fisher information, the expectation of the second derivative over y, in its place.
         """
         numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
-        nll = arrays.core_nll(self._family(), self.link.name, numbers, raw, self._kernel_parameters(), self._constant())
+        nll = self._core_nll(self.link.name, numbers, raw)
         return nll, *self.gradient_hessian(numbers, raw, expected=expected)
 
     def gradient_hessian(
@@ -260,7 +272,7 @@ class Noise(Distribution):
             self._kernel_parameters(),
         )
         shape = arrays.broadcast_shape(numbers, raw, *parameters)
-        dtype = arrays.output_type(numbers, raw, *parameters)
+        dtype = arrays.output_type(numbers, raw, *self._others())
         gradient, hessian = out or (np.empty(shape, dtype), np.empty(shape, dtype))
         for array in (gradient, hessian):
             if array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions import arrays
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
@@ -45,13 +44,21 @@ class Bernoulli(Noise):
         nats = super().nll(numbers)
         return np.where((numbers == 0) | (numbers == 1) | np.isnan(numbers), nats, nats.dtype.type(np.inf))[()]
 
-    def _tail(self, y: Any, upper: bool) -> Any:
+    def _no_and_yes(self) -> tuple[Any, Any]:
+        """P(0) and P(1), from the raw prediction where there is one: 1 - p would lose a small P(0)."""
+        if "_made_by" in self.__dict__:
+            return np.exp(-super().nll(0.0)), np.exp(-super().nll(1.0))
         p = self._known("p")
-        return np.where(y < 0, float(upper), np.where(y < 1, p if upper else 1 - p, float(not upper)))
+        return np.subtract(1.0, p), p
+
+    def _tail(self, y: Any, upper: bool) -> Any:
+        no, yes = self._no_and_yes()
+        inside = np.where(y < 1, yes if upper else no, float(not upper))
+        return np.where(np.isnan(y), np.nan, np.where(y < 0, float(upper), inside))
 
     def _quantile(self, q: Any, upper: bool) -> Any:
-        p = self._known("p")
-        is_one = q < p if upper else q > 1 - p
+        no, yes = self._no_and_yes()
+        is_one = q < yes if upper else q > no
         return np.where(np.isnan(q), np.nan, is_one)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
@@ -61,22 +68,23 @@ class Bernoulli(Noise):
         return self._over_shape(self._known("p"))
 
     def variance(self) -> Any:
-        p = self._known("p")
-        return self._over_shape(p * (1 - p))
+        no, yes = self._no_and_yes()
+        return self._over_shape(no * yes)
 
     def _entropy(self) -> Any:
-        p = self._known("p")
-        return self._over_shape(special.entr(p) - special.xlog1py(np.subtract(1, p), np.negative(p)))
+        no, yes = self._no_and_yes()
+        rarer = np.minimum(no, yes)  # its complement is 1 - rarer, whose log keeps what rarer is
+        return self._over_shape(special.entr(rarer) - special.xlog1py(1 - rarer, -rarer))
 
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         p, y = self._known("p"), as_numbers(y, "y")
         with np.errstate(all="ignore"):
-            return {"p": np.where(y == 1, -1 / p, 1 / (1 - p))[()]}
+            return {"p": np.where(y == 1, -np.reciprocal(p), np.reciprocal(np.subtract(1.0, p)))[()]}
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """The log loss of a probability."""
         y, p = as_numbers(y, "y"), as_numbers(prediction, "prediction")
-        return arrays.core_nll("bernoulli", "identity", y, p, (), 0.0)
+        return self._core_nll("identity", y, p)
 
     @property
     def loss_scale(self) -> Any:

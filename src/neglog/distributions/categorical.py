@@ -1,6 +1,6 @@
 """Categorical: one of several classes."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,9 +70,13 @@ class Categorical(Noise):
             return nll
         return self.loss(numbers, self._known("p"))
 
+    def given(self, eta: ArrayLike) -> Self:
+        """The law of y at a row of raw predictions."""
+        return super().given(_rows_of_classes(eta, "eta"))
+
     def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
         """nll, gradient and matrix of second derivatives, which does not depend on y: `expected` changes nothing."""
-        numbers, raw = as_numbers(y, "y"), as_numbers(eta, "eta")
+        numbers, raw = as_numbers(y, "y"), _rows_of_classes(eta, "eta")
         nll, gradient = _softmax(numbers, raw)
         return nll, gradient, _second_derivatives(raw).astype(gradient.dtype, copy=False)
 
@@ -96,7 +100,7 @@ class Categorical(Noise):
         p = self._known("p")
         classes = np.floor(y)[..., None]
         chosen = np.arange(p.shape[-1]) > classes if upper else np.arange(p.shape[-1]) <= classes
-        return np.where(chosen, p, 0).sum(axis=-1)
+        return np.where(np.isnan(y), np.nan, np.where(chosen, p, 0).sum(axis=-1))
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         p = self._known("p")
@@ -133,9 +137,7 @@ class Categorical(Noise):
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """Minus the log of the probability that the prediction gives to class y."""
-        y, p = as_numbers(y, "y"), as_numbers(prediction, "prediction")
-        if p.ndim == 0:
-            raise ValueError("the prediction must hold the classes on its last axis, but is a single number")
+        y, p = as_numbers(y, "y"), _rows_of_classes(prediction, "the prediction")
         shape = np.broadcast_shapes(y.shape, p.shape[:-1])
         classes, rows = np.broadcast_to(y, shape), np.broadcast_to(p, (*shape, p.shape[-1]))
         inside = (classes >= 0) & (classes < p.shape[-1]) & (classes == np.floor(classes))
@@ -151,6 +153,13 @@ class Categorical(Noise):
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         return 2 * self.loss(y, mean)
+
+
+def _rows_of_classes(values: ArrayLike, name: str) -> Any:
+    rows = as_numbers(values, name)
+    if rows.ndim == 0:
+        raise ValueError(f"{name} must hold the classes on its last axis, but is the single number {rows[()]}")
+    return rows
 
 
 def _softmax(y: Any, eta: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.distributions.poisson import poisson_draw
 from neglog.distributions.quantiles import positive_root
 from neglog.distributions.special import half_deviance, incomplete_gamma, stirling_error
 
@@ -23,7 +24,7 @@ def jumps(mean: Any, power: Any, dispersion: Any) -> tuple[Any, Any, Any]:
 def draw(rng: np.random.Generator, mean: Any, power: Any, dispersion: Any) -> Any:
     """Exact draws: first the number of jumps, then their sum."""
     lam, nu, gamma = jumps(mean, power, dispersion)
-    return rng.standard_gamma(rng.poisson(lam) * nu) * gamma
+    return rng.standard_gamma(poisson_draw(rng, lam) * nu) * gamma
 
 
 def tail(y: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any:

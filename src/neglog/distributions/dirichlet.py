@@ -92,8 +92,10 @@ class Dirichlet(Prior):
         return 1e-5 if dtype == np.float32 else 1e-9
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        gammas = rng.standard_gamma(self._known("alpha"), (*shape, np.shape(self.alpha)[-1]))
-        return gammas / gammas.sum(axis=-1, keepdims=True)
+        # log Gamma(alpha) as log Gamma(alpha + 1) + log(U) / alpha: small alphas would all underflow to 0
+        size = (*shape, np.shape(self.alpha)[-1])
+        logs = np.log(rng.standard_gamma(self._known("alpha") + 1, size)) + np.log(1 - rng.random(size)) / self.alpha
+        return special.softmax(logs, axis=-1)
 
     def mean(self) -> Any:
         alpha = self._known("alpha")

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.arrays import as_numbers
+from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import Prior
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
@@ -61,7 +61,7 @@ class Gaussian(Symmetric, Prior):
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """The squared error."""
-        return np.square(as_numbers(y, "y") - as_numbers(prediction, "prediction"))
+        return elementwise_loss(lambda y, f: np.square(y - f), y, prediction)
 
     @property
     def loss_scale(self) -> Any:
@@ -71,7 +71,7 @@ class Gaussian(Symmetric, Prior):
         return self.loss(y, mean)
 
     def penalty(self, theta: ArrayLike) -> Any:
-        return np.sum(self.strength * np.square(as_numbers(theta, "theta") - self.loc))
+        return np.sum(self.strength * np.square(as_numbers(theta, "theta") - self._known("loc")))
 
     @property
     def strength(self) -> Any:

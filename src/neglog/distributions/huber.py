@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.arrays import as_numbers
+from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
@@ -104,10 +104,14 @@ class Huber(Symmetric):
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """Huber's loss with its threshold at delta * scale, in units of y."""
-        residual = np.abs(as_numbers(y, "y") - as_numbers(prediction, "prediction"))
         threshold = self._known("delta") * (1.0 if self.scale is None else self.scale)
-        bounded = np.minimum(residual, threshold)
-        return bounded * (residual - 0.5 * bounded)
+
+        def compute(y: Any, f: Any) -> Any:
+            residual = np.abs(y - f)
+            bounded = np.minimum(residual, threshold)
+            return bounded * (residual - 0.5 * bounded)
+
+        return elementwise_loss(compute, y, prediction)
 
     @property
     def loss_scale(self) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.arrays import as_numbers
+from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
@@ -61,14 +61,14 @@ class Laplace(Symmetric, Prior):
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """The absolute error."""
-        return np.abs(as_numbers(y, "y") - as_numbers(prediction, "prediction"))
+        return elementwise_loss(lambda y, f: np.abs(y - f), y, prediction)
 
     @property
     def loss_scale(self) -> Any:
         return self._known("scale")
 
     def penalty(self, theta: ArrayLike) -> Any:
-        return np.sum(self.strength * np.abs(as_numbers(theta, "theta") - self.loc))
+        return np.sum(self.strength * np.abs(as_numbers(theta, "theta") - self._known("loc")))
 
     @property
     def strength(self) -> Any:

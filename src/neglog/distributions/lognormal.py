@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.arrays import as_numbers
+from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import Noise
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
 from neglog.distributions.lazy import special
@@ -88,8 +88,7 @@ class LogNormal(Noise):
 
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """The squared difference of the logs; infinite where only one of the two is positive."""
-        with np.errstate(all="ignore"):
-            return np.square(np.log(as_numbers(y, "y")) - np.log(as_numbers(prediction, "prediction")))
+        return elementwise_loss(lambda y, f: np.square(np.log(y) - np.log(f)), y, prediction)
 
     @property
     def loss_scale(self) -> Any:

@@ -43,7 +43,7 @@ class Poisson(Noise):
         return poisson_quantile(q, self._known("mean"), upper)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        return rng.poisson(self._known("mean"), shape)
+        return poisson_draw(rng, self._known("mean"), shape)
 
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))
@@ -69,6 +69,13 @@ class Poisson(Noise):
         return 2 * self.loss(y, mean)
 
 
+def poisson_draw(rng: np.random.Generator, mean: Any, shape: Any = None) -> Any:
+    """Counts; beyond 1e18, where NumPy's sampler ends and counts are no longer exact anyway, rounded Gaussians."""
+    huge = np.asarray(mean) > 1e18
+    counts = rng.poisson(np.where(huge, 1.0, mean), shape)
+    return np.where(huge, np.round(rng.normal(mean, np.sqrt(mean), shape)), counts) if huge.any() else counts
+
+
 def poisson_tail(y: Any, mean: Any, upper: bool) -> Any:
     """P(Y <= y), or P(Y > y), by the incomplete gamma function."""
     counts = np.floor(y)
@@ -90,6 +97,8 @@ def poisson_entropy(mean: Any) -> Any:
     """
 
     def one(m: float) -> float:
+        if not 0 < m < np.inf:  # a mean beyond the range of numbers, or no number
+            return 0.0 if m == 0 else m
         if m >= 1e4:
             return float(0.5 * np.log(2 * np.pi * np.e * m) - 1 / (12 * m) - 1 / (24 * m**2) - 19 / (360 * m**3))
         reach = 10 * np.sqrt(m) + 45

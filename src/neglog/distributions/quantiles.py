@@ -18,14 +18,15 @@ def smallest_integer(tail: Tail, q: Any, upper: bool, start: Any, *parameters: A
 
     low, high = np.full(q.shape, -1.0), np.ceil(np.maximum(start, 1.0))
     certain = q <= 0 if upper else q >= 1
-    searching = ~certain & ~np.isnan(q)
+    undefined = np.isnan(q) | ~np.isfinite(start)
+    searching = ~certain & ~undefined
     while np.any(short := searching & ~reached(high)):
         low, high = np.where(short, high, low), np.where(short, 2 * high + 1, high)
     while np.any(open_ := searching & (high - low > np.maximum(1, 2**-52 * high))):
         middle = np.floor((low + high) / 2)
         up = reached(middle)
         high, low = np.where(open_ & up, middle, high), np.where(open_ & ~up, middle, low)
-    return np.where(np.isnan(q), np.nan, np.where(certain, np.inf, high))
+    return np.where(undefined, np.nan, np.where(certain, np.inf, high))
 
 
 def positive_root(tail: Tail, q: Any, upper: bool, start: Any, *parameters: Any) -> Any:
@@ -33,8 +34,9 @@ def positive_root(tail: Tail, q: Any, upper: bool, start: Any, *parameters: Any)
     from scipy.optimize import elementwise
 
     q, start, *rest = (np.asarray(x, float) for x in np.broadcast_arrays(q, start, *parameters))
-    out = np.where(np.isnan(q), np.nan, np.where((q <= 0) == upper, np.inf, 0.0))
-    inner = (q > 0) & (q < 1)
+    undefined = np.isnan(q) | ~((start > 0) & (start < np.inf))
+    out = np.where(undefined, np.nan, np.where((q <= 0) == upper, np.inf, 0.0))
+    inner = (q > 0) & (q < 1) & ~undefined
     if not inner.any():
         return out
 

@@ -13,7 +13,7 @@ from neglog.distributions.base import Measure, Noise
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
 from neglog.distributions.parameters import POSITIVE, REAL, Domain, Parameter
-from neglog.distributions.poisson import poisson_entropy, poisson_quantile, poisson_tail
+from neglog.distributions.poisson import poisson_draw, poisson_entropy, poisson_quantile, poisson_tail
 from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance
 
@@ -122,7 +122,23 @@ class Tweedie(Noise):
 
     def _kernel_parameters(self) -> tuple[Any, ...]:
         power, dispersion = self._known("power", "dispersion")
-        return power, 1.0 / dispersion
+        return power, 1.0 / np.asarray(dispersion, np.float64)
+
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats, every constant included; +inf outside the support."""
+        numbers = as_numbers(y, "y")
+        if numbers.dtype == np.float32 and "poisson" in self._kinds():
+            return np.asarray(super().nll(self._on_lattice(numbers))).astype(
+                arrays.output_type(numbers, *self._stated())
+            )[()]
+        return super().nll(numbers)
+
+    def _on_lattice(self, y: Any) -> Any:
+        """Multiples of the dispersion that float32 rounded, put back; whatever is further off stays."""
+        dispersion = np.asarray(self._known("dispersion"), np.float64)
+        nearest = np.round(y.astype(np.float64) / dispersion) * dispersion
+        close = (np.asarray(self.power) == 1) & (np.abs(nearest - y) <= 2e-7 * np.abs(y))
+        return np.where(close, nearest, y)
 
     def _tail(self, y: Any, upper: bool) -> Any:
         return self._by_kind(_tails(upper), y)
@@ -134,7 +150,7 @@ class Tweedie(Noise):
         return self._by_kind(
             {
                 "gaussian": lambda _, m, p, phi: rng.normal(m, np.sqrt(phi)),
-                "poisson": lambda _, m, p, phi: phi * rng.poisson(m / phi),
+                "poisson": lambda _, m, p, phi: phi * poisson_draw(rng, m / phi),
                 "compound": lambda _, m, p, phi: compound.draw(rng, m, p, phi),
                 "gamma": lambda _, m, p, phi: rng.gamma(1 / phi, m * phi),
                 "inverse gaussian": lambda _, m, p, phi: rng.wald(m, 1 / phi),
