@@ -79,7 +79,7 @@ def test_what_does_not_fit_is_refused():
         nl.decompose([0, 1, 1], [0.5, 0.5])
     with pytest.raises(ValueError, match=r"1 of 2 are not; the first is 2\.0 in row 1"):
         nl.decompose([0, 2], [0.5, 0.5])
-    with pytest.raises(ValueError, match="negative or NaN"):
+    with pytest.raises(ValueError, match=r"between 0 and 1, but 1 of 2 do not; the first is 1\.5 in row 1"):
         nl.decompose([0, 1], [0.5, 1.5])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise
+from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import PROBABILITY, Parameter
 from neglog.distributions.registry import register
@@ -67,6 +67,7 @@ class Bernoulli(Noise):
     def mean(self) -> Any:
         return self._over_shape(self._known("p"))
 
+    @quiet
     def variance(self) -> Any:
         no, yes = self._no_and_yes()
         return self._over_shape(no * yes)
@@ -76,6 +77,7 @@ class Bernoulli(Noise):
         rarer = np.minimum(no, yes)  # its complement is 1 - rarer, whose log keeps what rarer is
         return self._over_shape(special.entr(rarer) - special.xlog1py(1 - rarer, -rarer))
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         p, y = self._known("p"), as_numbers(y, "y")
         with np.errstate(all="ignore"):
@@ -87,6 +89,7 @@ class Bernoulli(Noise):
         return self._core_nll("identity", y, p)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return 1.0
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Prior
+from neglog.distributions.base import Prior, quiet
 from neglog.distributions.dirichlet import dirichlet_entropy, dirichlet_mean_log, dirichlet_nll
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
@@ -55,7 +55,9 @@ class Beta(Prior):
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         a, b = self._known("a", "b")
-        return special.betainccinv(a, b, q) if upper else special.betaincinv(a, b, q)
+        if upper:
+            return np.where(q < 1e-150, 1 - _far_quantile(b, a, q), special.betainccinv(a, b, q))
+        return np.where(q < 1e-150, _far_quantile(a, b, q), special.betaincinv(a, b, q))
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         a, b = self._known("a", "b")
@@ -65,6 +67,7 @@ class Beta(Prior):
         a, b = self._known("a", "b")
         return a / (a + b)
 
+    @quiet
     def variance(self) -> Any:
         a, b = self._known("a", "b")
         return a * b / ((a + b) ** 2 * (a + b + 1))
@@ -72,6 +75,12 @@ class Beta(Prior):
     def mean_log(self) -> Any:
         """The expectation of log y."""
         return dirichlet_mean_log(self._pair())[..., 0][()]
+
+    def mean_inverse(self) -> Any:
+        """The expectation of 1 / y, infinite up to a = 1."""
+        a, b = self._known("a", "b")
+        with np.errstate(all="ignore"):
+            return np.where(np.asarray(a) > 1, np.divide(a + b - 1, np.subtract(a, 1)), np.inf)[()]
 
     def variance_log(self) -> Any:
         """The variance of log y."""
@@ -85,6 +94,7 @@ class Beta(Prior):
     def _entropy(self) -> Any:
         return dirichlet_entropy(self._pair())[()]
 
+    @quiet
     def penalty(self, theta: ArrayLike) -> Any:
         theta = as_numbers(theta, "theta")
         successes, failures = self.strength
@@ -92,6 +102,13 @@ class Beta(Prior):
             return -np.sum(special.xlogy(successes, theta) + special.xlog1py(failures, -theta))
 
     @property
+    @quiet
     def strength(self) -> Any:
         a, b = self._known("a", "b")
         return a - 1, b - 1
+
+
+def _far_quantile(a: Any, b: Any, q: Any) -> Any:
+    """The lower quantile where SciPy has none: the leading power of the cdf, if that is deep in the tail."""
+    power = np.exp((np.log(q) + np.log(a) + special.betaln(a, b)) / a)
+    return np.where(power < 1e-12, power, special.betaincinv(a, b, np.maximum(q, 1e-150)))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from neglog import _core
 from neglog.distributions.arrays import as_numbers, output_type, thread_count
-from neglog.distributions.base import Noise
+from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import PROBABILITY, Parameter
 from neglog.distributions.registry import register
@@ -121,6 +121,7 @@ class Categorical(Noise):
     def mean(self) -> Any:
         return self._moment(1)
 
+    @quiet
     def variance(self) -> Any:
         return self._moment(2) - self._moment(1) ** 2
 
@@ -129,6 +130,7 @@ class Categorical(Noise):
 
     # ---- losses ------------------------------------------------------------------------------------------------------
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         p = self._known("p")
         chosen = np.arange(p.shape[-1]) == as_numbers(y, "y")[..., None]
@@ -148,6 +150,7 @@ class Categorical(Noise):
         return np.where(inside, nats, outside).astype(output_type(y, p), copy=False)[()]
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return 1.0
 

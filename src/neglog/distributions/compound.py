@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.distributions.lazy import special
 from neglog.distributions.poisson import poisson_draw
 from neglog.distributions.quantiles import positive_root
 from neglog.distributions.special import half_deviance, incomplete_gamma, stirling_error
@@ -100,9 +101,33 @@ def quantile(q: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any
 
 def entropy(mean: Any, power: Any, dispersion: Any) -> Any:
     """-P0 log P0 - integral of f log f, by adaptive quadrature to a relative error of 1e-11."""
-    from neglog.distributions.expectation import expectation
+    from neglog.distributions.expectation import NEAREST_ZERO, expectation
     from neglog.distributions.tweedie import Tweedie
 
+    def one(m: float, p: float, phi: float) -> float:
+        law = Tweedie(m, p, phi)
+        return expectation(law, law.nll).value + _entropy_near_zero(m, p, phi, np.log(NEAREST_ZERO * m))
+
     distinct, where = np.unique(np.stack([mean, power, dispersion], axis=-1), axis=0, return_inverse=True)
-    laws = (Tweedie(*parameters) for parameters in distinct)
-    return np.array([expectation(law, law.nll).value for law in laws])[where.ravel()]
+    return np.array([one(*parameters) for parameters in distinct])[where.ravel()]
+
+
+def _entropy_near_zero(mean: float, power: float, dispersion: float, log_end: float) -> float:
+    """The part of the integral below exp(log_end), where y may be smaller than any number but its logarithm is not.
+
+    There each number of jumps j contributes a pure power of y, and the density varies with nu log y.
+    """
+    from neglog.distributions.expectation import adaptive
+
+    lam, nu, gamma = jumps(mean, power, dispersion)
+    j = np.arange(1.0, np.ceil(lam + 12 * np.sqrt(lam) + 60))
+    log_weight = -half_deviance(j, lam, 1.0) - stirling_error(j) - 0.5 * np.log(2 * np.pi * j) - special.gammaln(j * nu)
+
+    def integrand(w: Any) -> Any:
+        log_y = log_end + w / nu
+        terms = log_weight + j * nu * (log_y[..., None] - np.log(gamma))
+        log_density_of_log = special.logsumexp(terms, axis=-1)
+        return np.exp(log_density_of_log) / nu * (log_y - log_density_of_log)
+
+    with np.errstate(all="ignore"):
+        return adaptive(integrand, np.array([-80.0, -40, -20, -10, -4, -1, 0]), 1e-11).value

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Prior
+from neglog.distributions.base import Prior, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.registry import register
@@ -104,6 +104,7 @@ class Dirichlet(Prior):
     def median(self) -> Any:
         raise TypeError("Dirichlet is a law of several numbers and has no median")
 
+    @quiet
     def variance(self) -> Any:
         mean = self.mean()
         return mean * (1 - mean) / (self.alpha.sum(axis=-1, keepdims=True) + 1)
@@ -115,10 +116,12 @@ class Dirichlet(Prior):
     def _entropy(self) -> Any:
         return dirichlet_entropy(self._known("alpha"))[()]
 
+    @quiet
     def penalty(self, theta: ArrayLike) -> Any:
         with np.errstate(all="ignore"):
             return -np.sum(special.xlogy(self.strength, as_numbers(theta, "theta")))
 
     @property
+    @quiet
     def strength(self) -> Any:
         return self._known("alpha") - 1

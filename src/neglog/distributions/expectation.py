@@ -8,6 +8,7 @@ import numpy as np
 from neglog.distributions.base import Distribution
 
 OUTERMOST = 1e-250  # probability left out in each tail
+NEAREST_ZERO = 1e-280  # of the mean: where the integral of a mixed law begins
 INNER = (
     1e-100,
     1e-40,
@@ -37,6 +38,18 @@ def expectation(law: Distribution, g: Callable[[Any], Any], relative_error: floa
     return total(weighted, (law,), relative_error)
 
 
+def expectation_by_quantiles(law: Distribution, g: Callable[[Any], Any], relative_error: float) -> Integral:
+    """E[g(Y)] as the integral of g(quantile(u)) over u, in log u from both ends: for poles and heavy tails."""
+    panels = np.array([-575.0, -300, -150, -80, -40, -20, -10, -5, -2, np.log(0.5)])
+
+    def half(quantile: Callable[[Any], Any]) -> Integral:
+        return adaptive(lambda w: np.exp(w) * g(quantile(np.exp(w))), panels, relative_error)
+
+    with np.errstate(all="ignore"):
+        lower, upper = half(law.icdf), half(law.isf)
+    return Integral(lower.value + upper.value, lower.error + upper.error)
+
+
 def total(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error: float) -> Integral:
     """The sum or integral of f over the measure that the laws share, wherever one of them has mass."""
     with np.errstate(all="ignore"):
@@ -50,12 +63,11 @@ def total(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error:
 
 
 def _summed(f: Callable[[Any], Any], laws: Sequence[Distribution]) -> Integral:
-    # A Tweedie law with power 1 lives on the multiples of its dispersion; laws on different lattices have no common
-    # sum.
-    steps = {float(getattr(law, "dispersion", 1.0)) for law in laws}
-    if len(steps) > 1:
+    # A Tweedie law with power 1 lives on the multiples of its dispersion; the last law's lattice must hold the others'.
+    steps = [float(getattr(law, "dispersion", 1.0)) for law in laws]
+    step = steps[-1]
+    if any(abs(other / step - round(other / step)) > 1e-12 for other in steps):
         return Integral(np.inf, 0.0)
-    step = steps.pop()
     low = min(float(law.icdf(1e-30)) for law in laws)
     high = max(float(law.isf(1e-30)) for law in laws)
     terms = f(step * np.arange(np.round(low / step), np.round(high / step) + 1))
@@ -83,7 +95,8 @@ def _edges(law: Distribution) -> list[float]:
         return [*law.icdf(levels), *law.isf(levels)]
     rest = law.sf(0.0)  # beside the atom at 0
     lower, upper = law.icdf(1 - rest + rest * np.array([0.01, 0.1, 0.3])), law.isf(rest * levels)
-    return [1e-280 * law.mean(), 1e-40 * law.mean(), 1e-3 * lower[0], *lower, *upper]
+    edges = np.array([1e-40 * law.mean(), 1e-3 * lower[0], *lower, *upper])
+    return [NEAREST_ZERO * law.mean(), *edges[edges > NEAREST_ZERO * law.mean()]]
 
 
 # Gauss-Kronrod 10-21: nodes, Kronrod weights, Gauss weights (for every other node), on [0, 1) of a symmetric rule.

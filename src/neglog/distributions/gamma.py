@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise
+from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.registry import register
@@ -59,14 +59,21 @@ class Gamma(Noise):
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))
 
+    @quiet
     def variance(self) -> Any:
         mean, shape = self._known("mean", "shape")
-        return self._over_shape(mean**2 / shape)
+        return self._over_shape(np.square(mean) / shape)
 
     def mean_log(self) -> Any:
         """The expectation of log y."""
         mean, shape = self._known("mean", "shape")
         return np.log(mean) + digamma_minus_log(shape)
+
+    def mean_inverse(self) -> Any:
+        """The expectation of 1 / y, infinite up to shape 1."""
+        mean, shape = self._known("mean", "shape")
+        with np.errstate(all="ignore"):
+            return np.where(np.asarray(shape) > 1, shape / (mean * (np.asarray(shape) - 1)), np.inf)[()]
 
     def variance_log(self) -> Any:
         """The variance of log y."""
@@ -76,11 +83,12 @@ class Gamma(Noise):
         shape = self._known("shape")
         return self.mean_log() - shape * digamma_minus_log(shape) + self._constant()
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         mean, shape = self._known("mean", "shape")
         y = as_numbers(y, "y")
         return {
-            "mean": shape * (mean - y) / mean**2,
+            "mean": shape * (mean - y) / np.square(mean),
             "shape": half_deviance(y, mean, 2.0) + digamma_minus_log(shape),
         }
 
@@ -89,6 +97,7 @@ class Gamma(Noise):
         return half_deviance(y, prediction, 2.0)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return 1 / self._known("shape")
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers, elementwise_loss
-from neglog.distributions.base import Prior
+from neglog.distributions.base import Prior, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
@@ -49,12 +49,14 @@ class Gaussian(Symmetric, Prior):
         loc, scale = self._known("loc", "scale")
         return rng.normal(loc, scale, shape)
 
+    @quiet
     def variance(self) -> Any:
         return self._over_shape(np.square(self._known("scale")))
 
     def _entropy(self) -> Any:
         return self._over_shape(np.log(self._known("scale")) + HALF_LOG_TWO_PI + 0.5)
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         z, scale = self._standardised(as_numbers(y, "y")), self._known("scale")
         return {"loc": -z / scale, "scale": (1 - z**2) / scale}
@@ -64,15 +66,18 @@ class Gaussian(Symmetric, Prior):
         return elementwise_loss(lambda y, f: np.square(y - f), y, prediction)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return 2 * np.square(self._known("scale"))
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         return self.loss(y, mean)
 
+    @quiet
     def penalty(self, theta: ArrayLike) -> Any:
         return np.sum(self.strength * np.square(as_numbers(theta, "theta") - self._known("loc")))
 
     @property
+    @quiet
     def strength(self) -> Any:
         return 0.5 / np.square(self._known("scale"))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers, elementwise_loss
+from neglog.distributions.base import quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
@@ -85,6 +86,7 @@ class Huber(Symmetric):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         return self._quantile(1 - rng.random(shape), upper=False)
 
+    @quiet
     def variance(self) -> Any:
         scale, delta = self._known("scale", "delta")
         centre, tail, total = self._normaliser()
@@ -94,6 +96,7 @@ class Huber(Symmetric):
         _, tail, total = self._normaliser()
         return self._over_shape(self._constant() + 0.5 + tail / total)
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         scale, delta = self._known("scale", "delta")
         z = self._standardised(as_numbers(y, "y"))
@@ -114,5 +117,6 @@ class Huber(Symmetric):
         return elementwise_loss(compute, y, prediction)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return np.square(self._known("scale"))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers, elementwise_loss
-from neglog.distributions.base import Prior
+from neglog.distributions.base import Prior, quiet
 from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
 from neglog.distributions.registry import register
 from neglog.distributions.symmetric import Symmetric
@@ -49,12 +49,14 @@ class Laplace(Symmetric, Prior):
         loc, scale = self._known("loc", "scale")
         return rng.laplace(loc, scale, shape)
 
+    @quiet
     def variance(self) -> Any:
         return self._over_shape(2 * np.square(self._known("scale")))
 
     def _entropy(self) -> Any:
         return self._over_shape(1 + np.log(2 * self._known("scale")))
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         z, scale = self._standardised(as_numbers(y, "y")), self._known("scale")
         return {"loc": -np.sign(z) / scale, "scale": (1 - np.abs(z)) / scale}
@@ -64,12 +66,15 @@ class Laplace(Symmetric, Prior):
         return elementwise_loss(lambda y, f: np.abs(y - f), y, prediction)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return self._known("scale")
 
+    @quiet
     def penalty(self, theta: ArrayLike) -> Any:
         return np.sum(self.strength * np.abs(as_numbers(theta, "theta") - self._known("loc")))
 
     @property
+    @quiet
     def strength(self) -> Any:
         return 1 / self._known("scale")

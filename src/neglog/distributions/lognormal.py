@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers, elementwise_loss
-from neglog.distributions.base import Noise
+from neglog.distributions.base import Noise, quiet
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, REAL, Parameter
@@ -61,6 +61,7 @@ class LogNormal(Noise):
         loc, scale = self._known("loc", "scale")
         return rng.lognormal(loc, scale, shape)
 
+    @quiet
     def mean(self) -> Any:
         loc, scale = self._known("loc", "scale")
         return np.exp(loc + 0.5 * np.square(scale))
@@ -68,12 +69,19 @@ class LogNormal(Noise):
     def median(self) -> Any:
         return self._over_shape(np.exp(self._known("loc")))
 
+    @quiet
     def variance(self) -> Any:
         return np.expm1(np.square(self._known("scale"))) * self.mean() ** 2
 
     def mean_log(self) -> Any:
         """The expectation of log y."""
         return self._over_shape(self._known("loc"))
+
+    def mean_inverse(self) -> Any:
+        """The expectation of 1 / y."""
+        loc, scale = self._known("loc", "scale")
+        with np.errstate(all="ignore"):
+            return np.exp(-loc + 0.5 * np.square(scale))
 
     def variance_log(self) -> Any:
         """The variance of log y."""
@@ -82,6 +90,7 @@ class LogNormal(Noise):
     def _entropy(self) -> Any:
         return self.mean_log() + self._constant() + 0.5
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         z, scale = self._standardised(as_numbers(y, "y")), self._known("scale")
         return {"loc": -z / scale, "scale": (1 - z**2) / scale}
@@ -91,5 +100,6 @@ class LogNormal(Noise):
         return elementwise_loss(lambda y, f: np.square(np.log(y) - np.log(f)), y, prediction)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return 2 * np.square(self._known("scale"))

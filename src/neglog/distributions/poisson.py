@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise
+from neglog.distributions.base import Noise, quiet
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.quantiles import smallest_integer
 from neglog.distributions.registry import register
@@ -48,12 +48,14 @@ class Poisson(Noise):
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))
 
+    @quiet
     def variance(self) -> Any:
         return self.mean()
 
     def _entropy(self) -> Any:
         return poisson_entropy(self._known("mean"))
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         return {"mean": 1 - as_numbers(y, "y") / self._known("mean")}
 
@@ -62,6 +64,7 @@ class Poisson(Noise):
         return half_deviance(y, prediction, 1.0)
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return 1.0
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.base import Prior
+from neglog.distributions.base import Prior, quiet
 from neglog.distributions.beta import Beta
 from neglog.distributions.dirichlet import Dirichlet
 from neglog.distributions.flat import Flat
@@ -57,10 +57,10 @@ def multiply_all(*factors: Prior) -> Prior:
 
 
 def _merge_gaussians(first: Gaussian, second: Gaussian) -> Gaussian:
-    precisions = first._known("scale") ** -2.0, second._known("scale") ** -2.0
-    total = precisions[0] + precisions[1]
     with np.errstate(all="ignore"):
-        loc = (precisions[0] * first.loc + precisions[1] * second.loc) / total
+        precisions = [np.power(law._known("scale"), -2.0) for law in (first, second)]
+        total = precisions[0] + precisions[1]
+        loc = np.divide(precisions[0] * first.loc + precisions[1] * second.loc, total)
         return Gaussian(np.where(total > 0, loc, 0.0)[()], 1 / np.sqrt(total))
 
 
@@ -122,7 +122,8 @@ class Product(Prior):
 
         def compute(x: Any) -> Any:
             gaussian = 0.5 * ((x - m) / s) ** 2 + np.log(s) + HALF_LOG_TWO_PI
-            return gaussian + np.abs(x - c) / b + self._log_mass()
+            nats = gaussian + np.abs(x - c) / b + self._log_mass()
+            return np.where(np.isinf(s), self.factors[1].nll(x), nats)  # an infinitely wide factor is none
 
         return self._elementwise(compute, y, "y")
 
@@ -165,6 +166,7 @@ class Product(Prior):
     def mean(self) -> Any:
         return self._numbers()[2] + self._moments()[0]
 
+    @quiet
     def variance(self) -> Any:
         first, second, _ = self._moments()
         return second - first**2
@@ -175,10 +177,12 @@ class Product(Prior):
         square = second + 2 * (c - m) * first + (c - m) ** 2
         return 0.5 * square / s**2 + np.log(s) + HALF_LOG_TWO_PI + absolute / b + self._log_mass()
 
+    @quiet
     def penalty(self, theta: ArrayLike) -> Any:
         return sum(factor.penalty(theta) for factor in self.factors)
 
     @property
+    @quiet
     def strength(self) -> Any:
         """lambda of each factor: (1 / (2 s^2), 1 / b)."""
         return tuple(factor.strength for factor in self.factors)

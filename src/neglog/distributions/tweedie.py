@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from neglog import _core
 from neglog.distributions import arrays, compound, inverse_gaussian
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Measure, Noise
+from neglog.distributions.base import Measure, Noise, quiet
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
 from neglog.distributions.parameters import POSITIVE, REAL, Domain, Parameter
@@ -161,6 +161,7 @@ class Tweedie(Noise):
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))
 
+    @quiet
     def variance(self) -> Any:
         mean, power, dispersion = self._known("mean", "power", "dispersion")
         return dispersion * np.power(mean, power)
@@ -168,6 +169,7 @@ class Tweedie(Noise):
     def _entropy(self) -> Any:
         return self._by_kind(_ENTROPY)
 
+    @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         """The derivatives of nll(y); those in power and dispersion are exact between powers 1 and 2.
 
@@ -200,6 +202,7 @@ class Tweedie(Noise):
         return half_deviance(y, prediction, self._known("power"))
 
     @property
+    @quiet
     def loss_scale(self) -> Any:
         return self._known("dispersion")
 

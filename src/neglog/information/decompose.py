@@ -48,7 +48,7 @@ class Decomposition:
     __repr__ = __str__
 
 
-def decompose(y: ArrayLike, probabilities: ArrayLike) -> Decomposition:
+def decompose(y: ArrayLike, probabilities: ArrayLike, *, normalize: bool = False) -> Decomposition:
     """Held-out log loss = irreducible + miscalibration.
 
     `probabilities` is one number per row, the probability of class 1, or a row of class probabilities; `y` holds class
@@ -64,9 +64,15 @@ def decompose(y: ArrayLike, probabilities: ArrayLike) -> Decomposition:
     uncertainty      0.562335  entropy of the class frequencies
     resolution       0.215762  what the predictions know
     """
-    p = as_numbers(probabilities, "probabilities").astype(np.float64)
+    p = as_numbers(probabilities, "probabilities")
     binary = p.ndim == 1
-    rows = Rows(np.stack([1 - p, p], axis=-1) if binary else p, "probabilities", -1, normalize=False).values
+    if binary and not np.all((p >= 0) & (p <= 1)):
+        bad = np.flatnonzero(~((p >= 0) & (p <= 1)))
+        raise ValueError(
+            f"probabilities must lie between 0 and 1, but {len(bad)} of {len(p)} do not; "
+            f"the first is {p[bad[0]]} in row {bad[0]}"
+        )
+    rows = Rows(np.stack([1 - p, p], axis=-1) if binary else p, "probabilities", -1, normalize).values
     if rows.ndim != 2:
         raise ValueError(
             f"probabilities must be one number or one row of classes for each y, but has the shape {p.shape}"
@@ -103,7 +109,7 @@ def _class_numbers(y: ArrayLike, rows: Any) -> Any:
 
 def _mean_log_loss(classes: Any, rows: Any) -> float:
     with np.errstate(divide="ignore"):
-        return float(-np.mean(np.log(rows[np.arange(len(classes)), classes])))
+        return float(0.0 - np.mean(np.log(rows[np.arange(len(classes)), classes])))
 
 
 def _isotonic(classes: Any, rows: Any) -> Any:
@@ -121,7 +127,8 @@ def _vector_scaling(classes: Any, rows: Any) -> Any:
     n, width = rows.shape
     possible = rows > 0
     if not possible[np.arange(n), classes].all():
-        return rows  # a class that was called impossible came: no power and factor can repair it
+        # A class that was called impossible came, which no power and factor can repair: back to the frequencies.
+        return np.broadcast_to(np.bincount(classes, minlength=width) / n, rows.shape)
     logs = np.where(possible, np.log(np.where(possible, rows, 1.0)), 0.0)
     chosen = np.zeros_like(rows)
     chosen[np.arange(n), classes] = 1.0

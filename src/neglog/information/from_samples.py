@@ -68,6 +68,8 @@ def kl_divergence(
 
 
 def _points(x: ArrayLike, name: str, k: int, jitter: float | None, rng: Generator) -> Any:
+    if k != int(k) or k < 1:
+        raise ValueError(f"k must be a number of neighbours, 1 or more, but is {k}")
     points = np.array(as_numbers(x, name), np.float64)
     if points.ndim == 1:
         points = points[:, None]
@@ -86,15 +88,15 @@ def _points(x: ArrayLike, name: str, k: int, jitter: float | None, rng: Generato
 def _kth_distance(points: Any, queries: Any, k: int, *, skip_self: bool, name: str) -> Any:
     from scipy.spatial import cKDTree
 
-    rank = k + 1 if skip_self else k
-    distance = cKDTree(points).query(queries, k=[rank])[0][:, 0]
-    tied = np.flatnonzero(distance == 0)
+    nearest = 2 if skip_self else 1
+    distances = cKDTree(points).query(queries, k=[nearest, nearest + k - 1])[0]
+    tied = np.flatnonzero(distances[:, 0] == 0)
     if len(tied):
         raise ValueError(
-            f"{name}: {len(tied)} of {len(queries)} rows coincide with {k} others (the first is row {tied[0]}), "
-            f"so the data are not from a density; pass jitter=the step to which they were rounded, or a larger k"
+            f"{name}: {len(tied)} of {len(queries)} rows coincide with another (the first is row {tied[0]}), "
+            f"so the data are not from a density; pass jitter=the step to which they were rounded"
         )
-    return distance
+    return distances[:, 1]
 
 
 def _log_ball(d: int) -> float:

@@ -19,12 +19,10 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
-from neglog.distributions.dirichlet import dirichlet_mean_log
-from neglog.distributions.expectation import expectation, total
+from neglog.distributions.expectation import expectation, expectation_by_quantiles, total
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
 from neglog.distributions.lazy import special
 from neglog.distributions.special import digamma_minus_log, expm1_excess, half_deviance, stirling_error
-from neglog.distributions.tweedie import kind_of
 
 Closed = Callable[[Any, Any], Any]
 Function = Callable[[Any], Any]
@@ -38,6 +36,9 @@ def divergence(p: Any, q: Any) -> Any:
             raise TypeError(f"a distribution can only be compared with a distribution, not with {type(law).__name__}")
         if isinstance(law, Flat):
             raise TypeError("Flat is improper: no divergence from or to it is defined")
+        law._known(*law.domains)
+    if isinstance(p, Dirichlet) != isinstance(q, Dirichlet):
+        raise TypeError(f"{p!r} and {q!r} are not laws of the same number of numbers and cannot be compared")
     p, q = _plain(p), _plain(q)
     if p.measure != q.measure:
         raise TypeError(
@@ -48,7 +49,7 @@ def divergence(p: Any, q: Any) -> Any:
         if isinstance(q, Tweedie) or isinstance(p, Tweedie):
             return _tweedie(p, q)
         closed = CLOSED.get((type(p), type(q))) or _exponential_family(p, q)
-        return closed(p, q)[()] if closed else _by_quadrature(p, q)
+        return np.maximum(closed(p, q), 0.0)[()] if closed else _by_quadrature(p, q)
 
 
 # ---- pairs of one family ---------------------------------------------------------------------------------------------
@@ -93,14 +94,20 @@ def _bregman(f: Function, slope: Function, curvature: Function, a: Any, b: Any) 
 
 def _bernoulli(p: Any, q: Any) -> Any:
     first, second = p._known("p"), q._known("p")
-    return half_deviance(first, second, 1.0) + half_deviance(np.subtract(1, first), np.subtract(1, second), 1.0)
+    nats = half_deviance(first, second, 1.0) + half_deviance(np.subtract(1, first), np.subtract(1, second), 1.0)
+    link, eta = q._raw()  # a probability that rounds to 0 or 1 is still known by its raw prediction
+    return np.where(np.isinf(nats), q._core_nll(link, np.asarray(first, float), eta) - p.entropy(), nats)
 
 
 def _categorical(p: Any, q: Any) -> Any:
     first, second = p._known("p"), q._known("p")
     if first.shape[-1] != second.shape[-1]:
         raise ValueError(f"the two Categoricals have {first.shape[-1]} and {second.shape[-1]} classes")
-    return half_deviance(first, second, 1.0).sum(axis=-1)
+    nats = half_deviance(first, second, 1.0).sum(axis=-1)
+    if "_made_by" not in q.__dict__:
+        return nats
+    eta = q._raw()[1]
+    return np.where(np.isinf(nats), special.logsumexp(eta, axis=-1) - np.sum(first * eta, axis=-1) - p.entropy(), nats)
 
 
 def _lognormal(p: Any, q: Any) -> Any:
@@ -121,7 +128,7 @@ def _dirichlet_alphas(a: Any, b: Any) -> Any:
         raise ValueError(f"the two Dirichlets have {a.shape[-1]} and {b.shape[-1]} classes")
     a, b = np.broadcast_arrays(a, b)
     step = b - a
-    far = _log_beta_ratio(a, b) - np.sum(step * dirichlet_mean_log(a), axis=-1)
+    far = _far_dirichlets(a, b)
     nodes, weights = np.polynomial.legendre.leggauss(12)
     close = np.all(np.abs(step) < 0.1 * a, axis=-1)
     near = np.zeros(close.shape)
@@ -133,13 +140,18 @@ def _dirichlet_alphas(a: Any, b: Any) -> Any:
     return np.where(close, near, far)
 
 
-def _log_beta_ratio(a: Any, b: Any) -> Any:
-    """log B(b) - log B(a)."""
-
-    def log_beta(x: Any) -> Any:
-        return special.gammaln(x).sum(axis=-1) - special.gammaln(x.sum(axis=-1))
-
-    return log_beta(b) - log_beta(a)
+def _far_dirichlets(a: Any, b: Any) -> Any:
+    """The expected difference of two dirichlet_nll: deviances and Stirling errors, none larger than the result."""
+    n_a, n_b = a.sum(axis=-1), b.sum(axis=-1)
+    slack = digamma_minus_log(a) - digamma_minus_log(n_a)[..., None]
+    parts = (
+        half_deviance(b, n_b[..., None] * (a / n_a[..., None]), 1.0)
+        - (b - a) * slack
+        + stirling_error(b)
+        - stirling_error(a)
+        - 0.5 * np.log(b / a)
+    )
+    return parts.sum(axis=-1) + 0.5 * np.log(n_b / n_a) - stirling_error(n_b) + stirling_error(n_a)
 
 
 # ---- mixed pairs -----------------------------------------------------------------------------------------------------
@@ -167,6 +179,17 @@ def _to_lognormal(p: Any, q: Any) -> Any:
     return p.mean_log() + np.log(q.scale) + HALF_LOG_TWO_PI + 0.5 * spread / np.square(q.scale) - p.entropy()
 
 
+def _to_laplace(p: Any, q: Any) -> Any:
+    """Everything lies above the kink: E|y - c| = E y - c."""
+    return np.log(2 * q.scale) + (p.mean() - q.loc) / q.scale - p.entropy()
+
+
+def _to_inverse_gaussian(p: Any, q: Any) -> Any:
+    mean, _, dispersion = q._known("mean", "power", "dispersion")
+    deviance = (p.mean() / np.square(mean) - 2 / mean + p.mean_inverse()) / (2 * dispersion)
+    return 0.5 * np.log(2 * np.pi * dispersion) + 1.5 * p.mean_log() + deviance - p.entropy()
+
+
 def _bernoulli_poisson(p: Any, q: Any) -> Any:
     return q.mean() - p.mean() * np.log(q.mean()) - p.entropy()  # neither 0! nor 1! costs anything
 
@@ -180,6 +203,10 @@ def _exponential_family(p: Any, q: Any) -> Closed | None:
         return _to_gamma
     if isinstance(q, LogNormal) and has_logs and hasattr(p, "variance_log"):
         return _to_lognormal
+    if isinstance(q, Tweedie) and np.all(q.power == 3) and hasattr(p, "mean_inverse"):
+        return _to_inverse_gaussian
+    if isinstance(q, Laplace) and p.bounds[0] >= 0 and np.all(np.asarray(q.loc) <= 0):
+        return _to_laplace
     return None
 
 
@@ -210,18 +237,18 @@ def _plain(law: Distribution) -> Distribution:
         if power == 2:
             return Gamma(mean, 1 / np.asarray(dispersion))
         if power == 1 and np.all(dispersion == 1):
-            return Poisson(mean)
+            return Poisson(np.broadcast_to(mean, law.batch_shape))
     return law
 
 
 def _tweedie(p: Any, q: Any) -> Any:
     if not (isinstance(p, Tweedie) and isinstance(q, Tweedie)):
         closed = _exponential_family(p, q)
-        return closed(p, q)[()] if closed else _by_quadrature(p, q)
+        return np.maximum(closed(p, q), 0.0)[()] if closed else _by_quadrature(p, q)
     same = np.all(p.power == q.power) and np.all(p.dispersion == q.dispersion)
     if same:  # the divergence of an exponential dispersion model is its deviance
         return half_deviance(p.mean(), q.mean(), p.power) / p.dispersion
-    if {kind_of(law.power) for law in (p, q) if np.ndim(law.power) == 0} == {"inverse gaussian"}:
+    if np.all(p.power == 3) and np.all(q.power == 3):
         shapes = 0.5 * half_deviance(p.dispersion, q.dispersion, 2.0)
         return shapes + half_deviance(p.mean(), q.mean(), 3.0) / q.dispersion
     return _by_quadrature(p, q)
@@ -247,7 +274,9 @@ def _one_by_quadrature(p: Distribution, q: Distribution) -> float:
         return q.nll(y) - p.nll(y)
 
     if p.bounds != q.bounds:
-        return max(0.0, expectation(p, extra, RELATIVE_ERROR).value)
+        if isinstance(p, Gamma | LogNormal | Beta):  # whose quantiles are cheap, and whose entropy is closed
+            return float(np.maximum(expectation_by_quantiles(p, q.nll, RELATIVE_ERROR).value - p.entropy(), 0.0))
+        return float(np.maximum(expectation(p, extra, RELATIVE_ERROR).value, 0.0))
 
     def never_negative(y: Any) -> Any:
         """p log(p/q) - p + q: the last two integrate to nothing, and keep nearly equal laws from cancelling."""

@@ -8,12 +8,17 @@ from numpy.typing import ArrayLike
 
 from neglog import _core
 from neglog.distributions.arrays import Array, as_numbers, output_type, thread_count
+from neglog.distributions.base import Distribution
 
 
 class Rows:
     """Probabilities with the classes last and contiguous, in float64; the shape and type of what comes out."""
 
     def __init__(self, values: ArrayLike, name: str, axis: int, normalize: bool) -> None:
+        if isinstance(values, Distribution):
+            raise TypeError(f"{name} must be an array of probabilities here, not a distribution")
+        if not isinstance(axis, int):
+            raise TypeError(f"axis must be one integer, but is {axis!r}")
         given = as_numbers(values, name)
         if given.ndim == 0:
             raise ValueError(
@@ -53,8 +58,8 @@ class Rows:
         bad = np.argwhere(~((self.sums > 0) & np.isfinite(self.sums)))
         if len(bad):
             raise ValueError(
-                f"{self.name} cannot be normalised: the sum is {self.sums[tuple(bad[0])]} "
-                f"at index {_index(bad[0])}{self._moved()}"
+                f"{self.name} cannot be normalised: the sum is {self.sums[tuple(bad[0])]}"
+                + (f" at index {_index(bad[0])}{self._moved()}" if self.sums.ndim else "")
             )
         self.values = self.values / self.sums[..., None]
 
