@@ -62,9 +62,10 @@ inline double box_cox_slope(double w) {
 }
 
 // The derivative of d/2 in the power, y > 0.
-inline double half_deviance_power_slope(double y, double log_y, double mu, double power, double half) {
+inline double half_deviance_power_slope(double y, double log_y, double mu, double log_mu, double power, double half) {
     const double a = 2.0 - power, b = 1.0 - power;
-    const double x = std::log1p((mu - y) / y);
+    const double ratio = (mu - y) / y;
+    const double x = std::fabs(ratio) < 0.2 ? std::log1p(ratio) : log_mu - log_y;
     double slope = 0.0;
     if (std::fabs(x) < 0.3) {
         double term = 0.5 * x * x, ak = 1.0, bk = 1.0;  // x^k / k! and a^(k-2), k = 2

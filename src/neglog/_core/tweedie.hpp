@@ -341,7 +341,7 @@ inline TweedieSlopes tweedie_slopes(double y, double mu, double power, double di
     PowerTables& tables = power_tables(power);
     const double log_y = std::log(y), y_power = std::exp((2.0 - power) * log_y), x = dispersion / y_power;
     const double half = y_power * Deviance(power).relative(y, log_y, mu, t);
-    const double half_slope = half_deviance_power_slope(y, log_y, mu, power, half) / dispersion;
+    const double half_slope = half_deviance_power_slope(y, log_y, mu, t, power, half) / dispersion;
     if (x <= tables.expansion.reach) {
         double in_power = 0.0, in_log_x = 0.0, xk = 1.0;
         for (int k = 0; k < expansion_order; ++k) {
