@@ -28,11 +28,21 @@ inline bool is_uniform(std::size_t n, const double* x) {
     return std::all_of(x, x + n, [x](double value) { return value == x[0]; });
 }
 
+// Whether the expansion for small dispersions would reach few of these points.
+bool mostly_jumps(std::size_t n, const double* y, double power, double inverse_dispersion) {
+    const double reached = std::exp(-std::log(power_tables(power).expansion.reach * inverse_dispersion) / (2.0 - power));
+    return std::count_if(y, y + n, [reached](double value) { return value >= reached; }) < static_cast<std::ptrdiff_t>(n / 8);
+}
+
 template <class Link>
 void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, const double* power, const double* inverse_dispersion,
                       double* nll) {
     const double p = power[0];
-    if (p > 1 && p < 2 && is_uniform(n, power))
+    const bool one_power = p > 1 && p < 2 && is_uniform(n, power);
+    const bool one_law = one_power && is_uniform(n, eta) && is_uniform(n, inverse_dispersion);
+    if (one_law && mostly_jumps(n, y, p, inverse_dispersion[0]))
+        single_law_nll<Link>(n, y, eta[0], p, inverse_dispersion[0], nll);
+    else if (one_power)
         compound_nll<Link>(n, y, eta, p, inverse_dispersion, nll);
     else
         nll_loop<PowerVariance<TweedieLaw, Link>>(n, y, eta, power, inverse_dispersion, nll);

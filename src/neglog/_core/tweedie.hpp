@@ -18,6 +18,7 @@
 
 #include "deviance.hpp"
 #include "families.hpp"
+#include "panels.hpp"
 #include "tweedie_expansion.hpp"
 
 namespace neglog {
@@ -173,75 +174,35 @@ struct Expansion {
     }
 };
 
-// ---- interpolation of the sum ------------------------------------------------------------------------------------
+// ---- what is kept ------------------------------------------------------------------------------------------------
 
-// The sum depends on log(lambda) alone. Where many points fall, a polynomial for a panel of it costs one tenth of the terms.
-// A panel is made when it has been asked often enough to pay, and only kept if it reproduces the sum between its nodes.
-class Panels {
-  public:
-    double log_sum(JumpSeries& series, double log_lambda) {
-        const double position = (log_lambda - first) * per_unit;
-        if (!(position >= 0 && position < panels)) return series.sum<false>(std::exp(log_lambda)).log_sum;
-        const auto index = static_cast<std::size_t>(position);
-        Panel& panel = panel_[index];
-        if (panel.state < asked_enough) {
-            if (++panel.state == asked_enough) panel.state = build(series, panel, index);
-        }
-        if (panel.state != ready) return series.sum<false>(std::exp(log_lambda)).log_sum;
-        return panel.at(2.0 * (position - static_cast<double>(index)) - 1.0);
-    }
-
-  private:
-    static constexpr int degree = 9, per_unit = 16, panels = 1024;
-    static constexpr double first = -40.0;
-    static constexpr int asked_enough = 40, ready = 100, refused = 101;
-
-    struct Panel {
-        int state = 0;
-        double c[degree + 1];  // in powers of z in [-1, 1]
-        double at(double z) const {
-            const double z2 = z * z, z4 = z2 * z2;
-            const double low = (c[0] + c[1] * z) + z2 * (c[2] + c[3] * z);
-            const double high = (c[4] + c[5] * z) + z2 * (c[6] + c[7] * z);
-            return low + z4 * (high + z4 * (c[8] + c[9] * z));
-        }
-    };
-    Panel panel_[panels];
-
-    static int build(JumpSeries& series, Panel& panel, std::size_t index) {
-        const auto exact = [&](double z) {
-            const double log_lambda = first + (static_cast<double>(index) + 0.5 * (z + 1.0)) / per_unit;
-            return series.sum<false>(std::exp(log_lambda)).log_sum;
-        };
-        // Newton's divided differences at Chebyshev nodes, multiplied out to powers.
-        double node[degree + 1], value[degree + 1];
-        for (int i = 0; i <= degree; ++i) {
-            node[i] = std::cos(std::numbers::pi * (2 * i + 1) / (2 * (degree + 1)));
-            value[i] = exact(node[i]);
-        }
-        for (int level = 1; level <= degree; ++level)
-            for (int i = degree; i >= level; --i) value[i] = (value[i] - value[i - 1]) / (node[i] - node[i - level]);
-        for (double& c : panel.c) c = 0.0;
-        for (int i = degree; i >= 0; --i) {
-            for (int k = degree; k >= 1; --k) panel.c[k] = panel.c[k - 1] - node[i] * panel.c[k];
-            panel.c[0] = value[i] - node[i] * panel.c[0];
-        }
-        for (double z : {-1.0, -0.81, 0.05, 0.63, 1.0}) {
-            const double truth = exact(z);
-            if (!(std::fabs(panel.at(z) - truth) <= 4e-14 * (1.0 + std::fabs(truth)))) return refused;
-        }
-        return ready;
-    }
-};
-
-// Everything that depends on the power alone: one per thread, kept while the power stays the same.
+// Everything that depends on the power alone, with the sum interpolated in log(lambda); and one whole law, mean and
+// dispersion included, interpolated in log y.
 struct PowerTables {
     explicit PowerTables(double power) : jumps(power), expansion(power) {}
     JumpSeries jumps;
     Expansion expansion;
-    Panels panels;
+
+    double log_sum(double log_lambda) {
+        const auto exact = [this](double t) { return jumps.sum<false>(std::exp(t)).log_sum; };
+        const double interpolated = sums_.at(log_lambda, exact);
+        return interpolated == interpolated ? interpolated : exact(log_lambda);
+    }
+    Panels& law(int link, double eta, double inverse_dispersion) {
+        if (link != link_ || eta != eta_ || inverse_dispersion != inverse_dispersion_) {
+            law_.forget();
+            link_ = link, eta_ = eta, inverse_dispersion_ = inverse_dispersion;
+        }
+        return law_;
+    }
+
+  private:
+    Panels sums_, law_;
+    int link_ = 0;
+    double eta_ = nan_value, inverse_dispersion_ = nan_value;
 };
 
+// One per thread, kept while the power stays the same.
 inline PowerTables& power_tables(double power) {
     thread_local std::optional<PowerTables> cache;
     if (!cache || cache->jumps.power != power) cache.emplace(power);
@@ -298,8 +259,8 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
         const double *ys = y + start, *etas = eta + start, *precisions = inverse_dispersion + start;
         double* out = nll + start;
         const auto positive = [ys](std::size_t i) { return (ys[i] > 0) & (ys[i] < infinity); };
-        // Several short loops: one long one would run out of registers. Where y is not positive it is replaced by mu, at which
-        // the deviance is 0; what is left of the first factor then gives the mass at 0.
+        // Where y is not positive it is replaced by mu, at which the deviance is 0; what is left of the first factor then
+        // gives the mass at 0.
         for (std::size_t i = 0; i < m; ++i) half[i] = positive(i) ? ys[i] : Link::mean(etas[i]);
         for (std::size_t i = 0; i < m; ++i) log_y[i] = positive(i) ? log_positive(half[i]) : Link::log_mean(etas[i]);
         for (std::size_t i = 0; i < m; ++i) scaled[i] = exp(a * log_y[i]) * precisions[i];
@@ -321,8 +282,40 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
             const bool ordinary =
                 (ys[i] >= 0) & (ys[i] < infinity) & (x[i] < infinity) & (half[i] == half[i]) & !Link::outside(etas[i]);
             const double log_lambda = a * log_y[i] + log_precision[i] - log_a;
-            out[i] = ordinary ? half[i] + log_y[i] - tables.jumps.log_front - tables.panels.log_sum(tables.jumps, log_lambda)
+            out[i] = ordinary ? half[i] + log_y[i] - tables.jumps.log_front - tables.log_sum(log_lambda)
                               : PowerVariance<TweedieLaw, Link>::nll(ys[i], etas[i], power, precisions[i]);
+        }
+    }
+}
+
+// The same law for every y: all of it is a function of log y, and one polynomial does where no expansion would do better.
+template <class Link>
+void single_law_nll(std::size_t n, const double* __restrict y, double eta, double power, double inverse_dispersion,
+                    double* __restrict nll) {
+    PowerTables& tables = power_tables(power);
+    Panels& panels = tables.law(Link::exponent, eta, inverse_dispersion);
+    const auto exact = [=](double value) { return PowerVariance<TweedieLaw, Link>::nll(value, eta, power, inverse_dispersion); };
+    const double at_zero = exact(0.0);
+    const double highest = -std::log(tables.expansion.reach * inverse_dispersion) / (2.0 - power);
+    constexpr std::size_t chunk = 256;
+    double log_y[chunk];
+    std::size_t left[chunk];
+    for (std::size_t start = 0; start < n; start += chunk) {
+        const std::size_t m = n - start < chunk ? n - start : chunk;
+        const double* ys = y + start;
+        double* out = nll + start;
+        for (std::size_t i = 0; i < m; ++i) log_y[i] = log_positive(ys[i]);
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < m; ++i) {
+            out[i] = at_zero;
+            left[count] = i;
+            count += ys[i] != 0;
+        }
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = left[k];
+            const bool low = (ys[i] > 0) & (log_y[i] < highest);
+            const double found = low ? panels.at(log_y[i], [&](double t) { return exact(std::exp(t)); }) : nan_value;
+            out[i] = found == found ? found : exact(ys[i]);
         }
     }
 }
