@@ -128,3 +128,16 @@ def test_predictions_beyond_the_range_of_the_mean():
     nats = noise.derivatives(1.0, eta)[0]
     np.testing.assert_allclose(nats[:2], [2 * np.exp(400), 2 * np.exp(400)], rtol=1e-12)
     assert np.isposinf(nats[2:]).all()
+
+
+@pytest.mark.parametrize("many_means", [False, True])
+def test_neither_threads_nor_earlier_calls_change_a_bit(many_means, rng, monkeypatch):
+    y = nl.Tweedie(1.0, 1.4, 0.7).sample(150_001, rng=rng)
+    mean = np.exp(0.2 * rng.normal(size=y.size)) if many_means else 1.1
+    results = []
+    for threads in ("1", "2", "7", "1"):
+        monkeypatch.setenv("NEGLOG_NUM_THREADS", threads)
+        nl.Tweedie(2.0, 1.0 + 0.1 * int(threads), 0.7).nll(y[:5000])  # another law in between
+        results.append(nl.Tweedie(mean, 1.4, 0.7).nll(y))
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0], other)

@@ -19,7 +19,7 @@ namespace neglog {
 namespace {
 
 template <class Formula>
-void nll_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
+NEGLOG_VECTOR_LOOP void nll_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
               const double* __restrict p1, double* __restrict nll) {
     for (std::size_t i = 0; i < n; ++i) nll[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
 }
@@ -37,19 +37,22 @@ bool mostly_jumps(std::size_t n, const double* y, double power, double inverse_d
 template <class Link>
 void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, const double* power, const double* inverse_dispersion,
                       double* nll) {
+    // Few points are not worth an interpolation. Blocks lie the same whatever the number of threads, so the choice does too.
+    constexpr std::size_t many = 512;
     const double p = power[0];
-    const bool one_power = p > 1 && p < 2 && is_uniform(n, power);
+    const bool one_power = n >= many && p > 1 && p < 2 && is_uniform(n, power);
     const bool one_law = one_power && is_uniform(n, eta) && is_uniform(n, inverse_dispersion);
     if (one_law && mostly_jumps(n, y, p, inverse_dispersion[0]))
         single_law_nll<Link>(n, y, eta[0], p, inverse_dispersion[0], nll);
     else if (one_power)
         compound_nll<Link>(n, y, eta, p, inverse_dispersion, nll);
     else
-        nll_loop<PowerVariance<TweedieLaw, Link>>(n, y, eta, power, inverse_dispersion, nll);
+        for (std::size_t i = 0; i < n; ++i)
+            nll[i] = PowerVariance<TweedieLaw, Link>::nll(y[i], eta[i], power[i], inverse_dispersion[i]);
 }
 
 template <class Formula, Curvature curvature>
-void slopes_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
+NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
                  const double* __restrict p1, double* __restrict gradient, double* __restrict hessian) {
     for (std::size_t i = 0; i < n; ++i) {
         const Slopes s = Formula::template slopes<curvature>(y[i], eta[i], p0[i], p1[i]);
@@ -106,18 +109,21 @@ constexpr Kernel all_kernels[] = {
 };
 
 template <double (*function)(double)>
-void unary_loop(std::size_t n, const double* __restrict x, double* __restrict out) {
+NEGLOG_VECTOR_LOOP void unary_loop(std::size_t n, const double* __restrict x, double* __restrict out) {
     for (std::size_t i = 0; i < n; ++i) out[i] = function(x[i]);
 }
 
-void half_deviance_loop(std::size_t n, const double* __restrict y, const double* __restrict mean, const double* __restrict power,
-                        double* __restrict out) {
+NEGLOG_VECTOR_LOOP void positive_half_deviance_loop(std::size_t n, const Deviance& deviance, const double* __restrict y,
+                                                    const double* __restrict mean, double* __restrict out) {
+    const Deviance local = deviance;
+    for (std::size_t i = 0; i < n; ++i)
+        out[i] = local.of_positive(y[i], log_positive(y[i]), mean[i], log_positive(mean[i]));
+}
+
+void half_deviance_loop(std::size_t n, const double* y, const double* mean, const double* power, double* out) {
     const bool uniform = power[0] != 0 && is_uniform(n, power);
-    if (uniform) {  // all as if y and mean were positive, in vectors; then the others once more
-        const Deviance deviance(power[0]);
-        for (std::size_t i = 0; i < n; ++i)
-            out[i] = deviance.of_positive(y[i], log_positive(y[i]), mean[i], log_positive(mean[i]));
-    }
+    // All as if y and mean were positive, in vectors; then the others once more.
+    if (uniform) positive_half_deviance_loop(n, Deviance(power[0]), y, mean, out);
     for (std::size_t i = 0; i < n; ++i)
         if (!(uniform && y[i] > 0 && y[i] < infinity && mean[i] > 0 && mean[i] < infinity))
             out[i] = half_deviance(y[i], mean[i], log(mean[i]), power[i]);

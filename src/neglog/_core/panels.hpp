@@ -1,4 +1,4 @@
-// A function of one number, interpolated where it is asked for often.
+// A function of one number, interpolated.
 #pragma once
 
 #include <cmath>
@@ -10,28 +10,29 @@
 namespace neglog {
 namespace {
 
-// Panels of equal width, each with a polynomial. A panel is made when it has been asked often enough to pay, and only kept if it
-// reproduces the function between its nodes to the last digits; elsewhere the caller computes the function itself.
+// Panels of equal width, each with a polynomial. A panel is made when it is first asked for, and only kept if it reproduces
+// the function between its nodes to the last digits; elsewhere the caller computes the function itself. What comes out
+// depends on t alone, not on what was asked before: the same in every thread and every call.
 class Panels {
   public:
-    // The function at t, or NaN where no panel is ready. `exact` is the function.
+    // The function at t, or NaN where there is no panel. `exact` is the function.
     template <class Exact>
     double at(double t, Exact exact) {
         const double position = (t - first) * per_unit;
         if (!(position >= 0 && position < panels)) return nan_value;
         const auto index = static_cast<std::size_t>(position);
         unsigned char& state = state_[index];
-        if (state < asked_enough && ++state == asked_enough) state = build(exact, index);
+        if (state == unknown) state = build(exact, index);
         return state == ready ? value(index, 2.0 * (position - static_cast<double>(index)) - 1.0) : nan_value;
     }
     void forget() {
-        for (unsigned char& state : state_) state = 0;
+        for (unsigned char& state : state_) state = unknown;
     }
 
   private:
     static constexpr int degree = 9, per_unit = 16, panels = 1024;
     static constexpr double first = -40.0;
-    static constexpr unsigned char asked_enough = 40, ready = 100, refused = 101;
+    static constexpr unsigned char unknown = 0, ready = 1, refused = 2;
 
     unsigned char state_[panels] = {};
     double c_[panels][degree + 1];  // in powers of z in [-1, 1]; set when the state is ready

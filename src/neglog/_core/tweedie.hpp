@@ -243,6 +243,36 @@ inline double TweedieLaw::nll(double y, double mu, double t, double power, doubl
     return exponent + compound_normaliser(log_y, power, dispersion);
 }
 
+template <class Link>
+NEGLOG_VECTOR_LOOP void positive_or_mean(std::size_t n, const double* __restrict y, const double* __restrict eta,
+                                         double* __restrict value, double* __restrict log_value) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double mean = Link::mean(eta[i]);
+        value[i] = (y[i] > 0) & (y[i] < infinity) ? y[i] : mean;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const double log_y = log_positive(y[i]), log_mean = Link::log_mean(eta[i]);
+        log_value[i] = (y[i] > 0) & (y[i] < infinity) ? log_y : log_mean;
+    }
+}
+
+NEGLOG_VECTOR_LOOP void scale_and_precision(std::size_t n, double a, const double* __restrict log_y,
+                                            const double* __restrict precision, double* __restrict scaled,
+                                            double* __restrict log_precision) {
+    for (std::size_t i = 0; i < n; ++i) scaled[i] = exp(a * log_y[i]) * precision[i];
+    for (std::size_t i = 0; i < n; ++i) log_precision[i] = log_positive(precision[i]);
+}
+
+template <class Link>
+NEGLOG_VECTOR_LOOP void scaled_deviance(std::size_t n, const Deviance& deviance, const double* __restrict eta,
+                                        const double* __restrict scaled, const double* __restrict log_y,
+                                        double* __restrict y_then_result) {
+    const Deviance local = deviance;
+    for (std::size_t i = 0; i < n; ++i)
+        y_then_result[i] =
+            scaled[i] * local.relative(y_then_result[i], log_y[i], Link::mean(eta[i]), Link::log_mean(eta[i]));
+}
+
 // One power between 1 and 2. What vectorises is done for all: the deviance, the mass at zero, and the expansion
 // wherever it reaches; the rest is interpolated.
 template <class Link>
@@ -261,12 +291,9 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
         const auto positive = [ys](std::size_t i) { return (ys[i] > 0) & (ys[i] < infinity); };
         // Where y is not positive it is replaced by mu, at which the deviance is 0; what is left of the first factor then
         // gives the mass at 0.
-        for (std::size_t i = 0; i < m; ++i) half[i] = positive(i) ? ys[i] : Link::mean(etas[i]);
-        for (std::size_t i = 0; i < m; ++i) log_y[i] = positive(i) ? log_positive(half[i]) : Link::log_mean(etas[i]);
-        for (std::size_t i = 0; i < m; ++i) scaled[i] = exp(a * log_y[i]) * precisions[i];
-        for (std::size_t i = 0; i < m; ++i) log_precision[i] = log_positive(precisions[i]);
-        for (std::size_t i = 0; i < m; ++i)
-            half[i] = scaled[i] * deviance.relative(half[i], log_y[i], Link::mean(etas[i]), Link::log_mean(etas[i]));
+        positive_or_mean<Link>(m, ys, etas, half, log_y);
+        scale_and_precision(m, a, log_y, precisions, scaled, log_precision);
+        scaled_deviance<Link>(m, deviance, etas, scaled, log_y, half);
         for (std::size_t i = 0; i < m; ++i) {
             x[i] = positive(i) ? 1.0 / scaled[i] : 0.0;
             const double near = half[i] + half_log_two_pi - 0.5 * log_precision[i] + 0.5 * power * log_y[i] - expansion.sum(x[i]);
@@ -288,6 +315,10 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
     }
 }
 
+NEGLOG_VECTOR_LOOP void log_loop(std::size_t n, const double* __restrict x, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = log_positive(x[i]);
+}
+
 // The same law for every y: all of it is a function of log y, and one polynomial does where no expansion would do better.
 template <class Link>
 void single_law_nll(std::size_t n, const double* __restrict y, double eta, double power, double inverse_dispersion,
@@ -304,7 +335,7 @@ void single_law_nll(std::size_t n, const double* __restrict y, double eta, doubl
         const std::size_t m = n - start < chunk ? n - start : chunk;
         const double* ys = y + start;
         double* out = nll + start;
-        for (std::size_t i = 0; i < m; ++i) log_y[i] = log_positive(ys[i]);
+        log_loop(m, ys, log_y);
         std::size_t count = 0;
         for (std::size_t i = 0; i < m; ++i) {
             out[i] = at_zero;
