@@ -184,6 +184,7 @@ class Noise(Distribution):
 
     location: ClassVar[str]
     default_link: ClassVar[str]
+    deviance_per_loss: ClassVar[float | None] = None  # the unit deviance in units of the loss, where there is one
     smooth: ClassVar[bool] = True  # False: the nll has kinks, and solvers that need curvature must not use it
     link: Link
 
@@ -309,10 +310,12 @@ class Noise(Distribution):
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         """The unit deviance: twice the nats lost by predicting `mean` instead of y, at dispersion one."""
-        raise TypeError(
-            f"{type(self).__name__} is not an exponential dispersion model and has no unit deviance; "
-            "use loss(y, prediction)"
-        )
+        if self.deviance_per_loss is None:
+            raise TypeError(
+                f"{type(self).__name__} is not an exponential dispersion model and has no unit deviance; "
+                "use loss(y, prediction)"
+            )
+        return self.deviance_per_loss * self.loss(y, mean)
 
 
 class Prior(Distribution):

@@ -31,6 +31,7 @@ class Categorical(Noise):
     location = "p"
     default_link = "softmax"
     examples = ({"p": [0.5, 0.5]}, {"p": [0.2, 0.3, 0.5]}, {"p": [0.01, 0.04, 0.25, 0.7]})
+    deviance_per_loss = 2.0
     summary = ("log loss over classes", "")
 
     def __init__(self, p: Parameter = None, *, link: str = "softmax") -> None:
@@ -153,9 +154,6 @@ class Categorical(Noise):
     @quiet
     def loss_scale(self) -> Any:
         return 1.0
-
-    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
-        return 2 * self.loss(y, mean)
 
 
 def _rows_of_classes(values: ArrayLike, name: str) -> Any:

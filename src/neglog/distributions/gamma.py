@@ -31,6 +31,7 @@ class Gamma(Noise):
     location = "mean"
     default_link = "log"
     examples = ({"mean": 1.0, "shape": 1.0}, {"mean": 30.0, "shape": 0.4}, {"mean": 0.02, "shape": 55.0})
+    deviance_per_loss = 2.0
     summary = ("Gamma deviance", "")
 
     def __init__(self, mean: Parameter = None, shape: Parameter = None, *, link: str = "log") -> None:
@@ -100,6 +101,3 @@ class Gamma(Noise):
     @quiet
     def loss_scale(self) -> Any:
         return 1 / self._known("shape")
-
-    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
-        return 2 * self.loss(y, mean)

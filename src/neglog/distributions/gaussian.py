@@ -31,6 +31,7 @@ class Gaussian(Symmetric, Prior):
     domains: ClassVar = {"loc": REAL, "scale": POSITIVE_OR_INFINITE}
 
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": -3.0, "scale": 0.2}, {"loc": 1e6, "scale": 50.0})
+    deviance_per_loss = 1.0
     summary = ("squared error", "ridge (L2)")
 
     def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity") -> None:
@@ -69,9 +70,6 @@ class Gaussian(Symmetric, Prior):
     @quiet
     def loss_scale(self) -> Any:
         return 2 * np.square(self._known("scale"))
-
-    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
-        return self.loss(y, mean)
 
     @quiet
     def penalty(self, theta: ArrayLike) -> Any:

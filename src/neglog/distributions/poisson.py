@@ -31,6 +31,7 @@ class Poisson(Noise):
     location = "mean"
     default_link = "log"
     examples = ({"mean": 0.3}, {"mean": 4.2}, {"mean": 700.0})
+    deviance_per_loss = 2.0
     summary = ("Poisson deviance", "")
 
     def __init__(self, mean: Parameter = None, *, link: str = "log") -> None:
@@ -67,9 +68,6 @@ class Poisson(Noise):
     @quiet
     def loss_scale(self) -> Any:
         return 1.0
-
-    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
-        return 2 * self.loss(y, mean)
 
 
 def poisson_draw(rng: np.random.Generator, mean: Any, shape: Any = None) -> Any:

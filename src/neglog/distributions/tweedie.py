@@ -69,6 +69,7 @@ class Tweedie(Noise):
         {"mean": 3.0, "power": 2.0, "dispersion": 0.7},
         {"mean": 1.5, "power": 3.0, "dispersion": 0.3},
     )
+    deviance_per_loss = 2.0
     summary = ("Tweedie deviance", "")
 
     def __init__(
@@ -205,9 +206,6 @@ class Tweedie(Noise):
     @quiet
     def loss_scale(self) -> Any:
         return self._known("dispersion")
-
-    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
-        return 2 * self.loss(y, mean)
 
 
 # ---- one function of (y or q, mean, power, dispersion) per kind ------------------------------------------------------
