@@ -175,3 +175,8 @@ def test_errors_say_what_is_missing():
         nl.entropy([0.5, 0.5], axis=None)
     with pytest.raises(TypeError, match="not a distribution"):
         nl.jensen_shannon(nl.Gaussian(0.0, 1.0), nl.Gaussian(0.0, 1.0))
+
+
+def test_a_quadrature_that_stopped_early_says_so():
+    with pytest.warns(RuntimeWarning, match=r"divergence of .* the quadrature gave .* with an error of up to"):
+        nl.kl_divergence(nl.Huber(0.0, 1.0), nl.Huber(1e-11, 1.0))

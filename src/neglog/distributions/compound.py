@@ -101,12 +101,14 @@ def quantile(q: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any
 
 def entropy(mean: Any, power: Any, dispersion: Any) -> Any:
     """-P0 log P0 - integral of f log f, by adaptive quadrature to a relative error of 1e-11."""
-    from neglog.distributions.expectation import NEAREST_ZERO, expectation
+    from neglog.distributions.expectation import NEAREST_ZERO, expectation, trusted
     from neglog.distributions.tweedie import Tweedie
 
     def one(m: float, p: float, phi: float) -> float:
         law = Tweedie(m, p, phi)
-        return expectation(law, law.nll).value + _entropy_near_zero(m, p, phi, np.log(NEAREST_ZERO * m))
+        return trusted(expectation(law, law.nll), f"entropy of {law!r}") + _entropy_near_zero(
+            m, p, phi, np.log(NEAREST_ZERO * m)
+        )
 
     distinct, where = np.unique(np.stack([mean, power, dispersion], axis=-1), axis=0, return_inverse=True)
     return np.array([one(*parameters) for parameters in distinct])[where.ravel()]

@@ -1,5 +1,6 @@
 """Expectations under a univariate law: sums for masses, adaptive quadrature for densities, both for mixed laws."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,18 @@ class Integral(NamedTuple):
 
     value: float
     error: float
+
+
+def trusted(integral: Integral, what: str) -> float:
+    """The value, with a warning if its error may exceed 1e-8 of it because rounding stopped the quadrature."""
+    if integral.error > 1e-8 * abs(integral.value):
+        warnings.warn(
+            f"{what}: the quadrature gave {integral.value:.6g} with an error of up to {integral.error:.1g}; "
+            f"nearly equal laws or extreme parameters leave no more digits",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return integral.value
 
 
 def expectation(law: Distribution, g: Callable[[Any], Any], relative_error: float = 1e-11) -> Integral:

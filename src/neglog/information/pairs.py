@@ -19,7 +19,7 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
-from neglog.distributions.expectation import expectation, expectation_by_quantiles, total
+from neglog.distributions.expectation import expectation, expectation_by_quantiles, total, trusted
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
 from neglog.distributions.lazy import special
 from neglog.distributions.special import digamma_minus_log, expm1_excess, half_deviance, stirling_error
@@ -270,13 +270,16 @@ def _one_by_quadrature(p: Distribution, q: Distribution) -> float:
     if p.bounds[0] < q.bounds[0] or p.bounds[1] > q.bounds[1]:
         return np.inf
 
+    what = f"divergence of {p!r} from {q!r}"
+
     def extra(y: Any) -> Any:
         return q.nll(y) - p.nll(y)
 
     if p.bounds != q.bounds:
         if isinstance(p, Gamma | LogNormal | Beta):  # whose quantiles are cheap, and whose entropy is closed
-            return float(np.maximum(expectation_by_quantiles(p, q.nll, RELATIVE_ERROR).value - p.entropy(), 0.0))
-        return float(np.maximum(expectation(p, extra, RELATIVE_ERROR).value, 0.0))
+            total_nats = trusted(expectation_by_quantiles(p, q.nll, RELATIVE_ERROR), what)
+            return float(np.maximum(total_nats - p.entropy(), 0.0))
+        return float(np.maximum(trusted(expectation(p, extra, RELATIVE_ERROR), what), 0.0))
 
     def never_negative(y: Any) -> Any:
         """p log(p/q) - p + q: the last two integrate to nothing, and keep nearly equal laws from cancelling."""
@@ -285,7 +288,7 @@ def _one_by_quadrature(p: Distribution, q: Distribution) -> float:
         far = np.where(mass > 0, mass * nats, 0.0) - mass + q.pdf(y)
         return np.where(np.abs(nats) < 1, near, far)
 
-    return total(never_negative, (p, q), RELATIVE_ERROR).value
+    return trusted(total(never_negative, (p, q), RELATIVE_ERROR), what)
 
 
 def _single(law: Distribution, index: tuple[int, ...], shape: tuple[int, ...]) -> Any:
