@@ -184,6 +184,14 @@ struct PowerVariance {
         const bool any_mean = Link::exponent != 2 && Law::takes_any_mean(p0);  // a root is never negative
         return (Link::outside(eta) & !any_mean) ? infinity : value;
     }
+    // The integral of A - B over t: the nll without what does not depend on eta.
+    static double potential(double y, double eta, double p0, double p1) {
+        const auto [A, B, p] = Law::template monomials<Link>(y, eta, p0, p1);
+        const double t = Link::log_mean(eta);
+        const double value = (p == 2 ? A * t : A / (2.0 - p)) - (p == 1 ? (y == 0 ? 0.0 : B * t) : B / (1.0 - p));
+        const bool any_mean = Link::exponent != 2 && Law::takes_any_mean(p0);
+        return (Link::outside(eta) & !any_mean) ? infinity : value;
+    }
     template <Curvature curvature>
     static Slopes slopes(double y, double eta, double p0, double p1) {
         const auto [A, B, p] = Law::template monomials<Link>(y, eta, p0, p1);

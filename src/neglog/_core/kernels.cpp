@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "linear.hpp"
 #include "rows.hpp"
 #include "tweedie.hpp"
 
@@ -22,6 +23,18 @@ template <class Formula>
 NEGLOG_VECTOR_LOOP void nll_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
               const double* __restrict p1, double* __restrict nll) {
     for (std::size_t i = 0; i < n; ++i) nll[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
+}
+
+// Families without a cheaper potential use their nll.
+template <class Formula>
+NEGLOG_VECTOR_LOOP void potential_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
+                                       const double* __restrict p1, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        if constexpr (requires { Formula::potential(0.0, 0.0, 0.0, 0.0); })
+            out[i] = Formula::potential(y[i], eta[i], p0[i], p1[i]);
+        else
+            out[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
+    }
 }
 
 inline bool is_uniform(std::size_t n, const double* x) {
@@ -63,14 +76,14 @@ NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const double* __restrict y, c
 
 template <class Formula>
 constexpr Kernel kernel(const char* family, const char* link) {
-    return {family, link, nll_loop<Formula>, slopes_loop<Formula, Curvature::observed>,
+    return {family, link, nll_loop<Formula>, potential_loop<Formula>, slopes_loop<Formula, Curvature::observed>,
             slopes_loop<Formula, Curvature::expected>};
 }
 
 template <class Link>
 constexpr Kernel tweedie_kernel(const char* link) {
     using Formula = PowerVariance<TweedieLaw, Link>;
-    return {"tweedie", link, tweedie_nll_loop<Link>, slopes_loop<Formula, Curvature::observed>,
+    return {"tweedie", link, tweedie_nll_loop<Link>, potential_loop<Formula>, slopes_loop<Formula, Curvature::observed>,
             slopes_loop<Formula, Curvature::expected>};
 }
 
@@ -158,6 +171,12 @@ const InstructionSet instruction_set = {
     .divergence = sum_rows<divergence_term>,
     .row_sum = sum_rows<first>,
     .softmax = softmax_loop,
+    .pack_double = pack<double>,
+    .pack_float = pack<float>,
+    .multiply = multiply,
+    .multiply_transposed = multiply_transposed,
+    .add_gram = add_gram,
+    .softmax_panel = softmax_panel,
 };
 }  // namespace NEGLOG_ISA
 

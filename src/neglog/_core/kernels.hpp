@@ -15,6 +15,7 @@ struct Kernel {
     const char* family;
     const char* link;
     NllLoop nll;
+    NllLoop potential;  // the nll without what does not depend on eta: what a solver needs, without logarithms of factorials
     SlopesLoop observed;
     SlopesLoop expected;
 };
@@ -32,6 +33,16 @@ struct InstructionSet {
     void (*divergence)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
     void (*row_sum)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
     void (*softmax)(std::size_t rows, std::size_t width, const double* y, const double* eta, double* nll, double* gradient);
+    // Panels (linear.hpp): columns of `stride` numbers.
+    void (*pack_double)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride,
+                        std::ptrdiff_t column_stride, const double* centre, double* panel, std::size_t stride);
+    void (*pack_float)(std::size_t rows, std::size_t columns, const float* x, std::ptrdiff_t row_stride,
+                       std::ptrdiff_t column_stride, const double* centre, double* panel, std::size_t stride);
+    void (*multiply)(std::size_t stride, std::size_t columns, const double* panel, const double* theta, double* out);
+    void (*multiply_transposed)(std::size_t stride, std::size_t columns, const double* panel, const double* x, double* out);
+    void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
+                     std::size_t width, double* room);
+    void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
 };
 
 namespace baseline { extern const InstructionSet instruction_set; }

@@ -2,14 +2,18 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "blocks.hpp"
 #include "kernels.hpp"
+#include "passes.hpp"
+#include "systems.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -166,6 +170,113 @@ void softmax(const Doubles& y, const Doubles& eta, const DoublesOut& nll_out, co
     });
 }
 
+// ---- passes over a table ---------------------------------------------------------------------------------------------
+
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+using Integers = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+bool is_wide(const Integers& array) {
+    if (array.dtype() == nb::dtype<std::int64_t>()) return true;
+    if (array.dtype() == nb::dtype<std::int32_t>()) return false;
+    throw nb::type_error("indices must be int32 or int64");
+}
+
+// A table that keeps the arrays alive into which its blocks point.
+struct OwningTable : Table {
+    std::vector<AnyArray> arrays;
+    std::vector<Doubles> centres;
+    std::vector<Integers> integers;
+
+    OwningTable(std::size_t row_count, bool with_intercept) { rows = row_count, intercept = with_intercept; }
+
+    void add_dense(const AnyArray& values, const Doubles& centre) {
+        if (values.ndim() != 2 || values.shape(0) != rows || centre.size() != values.shape(1)) throw nb::value_error("a dense block does not fit");
+        dense.push_back({values.data(), is_single(values.dtype()), values.stride(0), values.stride(1), values.shape(1), centre.data()});
+        arrays.push_back(values), centres.push_back(centre);
+    }
+    void add_codes(const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& levels, std::int32_t first,
+                   std::size_t columns) {
+        if (levels.size() != rows) throw nb::value_error("a block of codes does not fit");
+        codes.push_back({levels.data(), first, columns});
+        integers.push_back(Integers(levels));
+    }
+    void add_sparse(const Integers& starts, const Integers& indices, const Input& values, std::size_t columns) {
+        if (starts.size() != rows + 1 || indices.size() != values.size()) throw nb::value_error("a sparse block does not fit");
+        sparse.push_back({starts.data(), indices.data(), values.data(), is_wide(starts), is_wide(indices), is_single(values.dtype()), columns});
+        integers.push_back(starts), integers.push_back(indices), arrays.push_back(AnyArray(values));
+    }
+};
+
+// A table with a target and a loss: what is the same in every pass of one fit.
+struct Problem {
+    const OwningTable& table;
+    Pass pass;
+    std::vector<Input> inputs;
+
+    // An empty family asks for the Gram matrix of the weights alone, "softmax" for classes.
+    Problem(const OwningTable& over, const std::string& family, const std::string& link, const Input& y, const std::optional<Input>& weight,
+            const std::optional<Input>& offset, const Input& p0, const Input& p1, bool response, double response_centre, std::size_t classes)
+        : table(over) {
+        const std::size_t n = over.rows;
+        if (family == "softmax") {
+            pass.classes = classes;
+            if (offset) {
+                if (offset->size() != n * classes || is_single(offset->dtype())) throw nb::value_error("offsets of classes do not fit");
+                pass.class_offsets = static_cast<const double*>(offset->data());
+            }
+        } else {
+            if (!family.empty()) pass.kernel = &find_kernel(family, link);
+            if (offset) pass.offset = source(*offset, n);
+        }
+        pass.response = response, pass.response_centre = response_centre;
+        pass.y = source(y, n);
+        if (weight) pass.weight = source(*weight, n);
+        pass.p0 = source(p0, n), pass.p1 = source(p1, n);
+        for (const std::optional<Input>& kept : {std::optional<Input>(y), weight, offset, std::optional<Input>(p0), std::optional<Input>(p1)})
+            if (kept) inputs.push_back(*kept);
+    }
+
+    double evaluate(const Doubles& theta, const std::optional<DoublesOut>& gradient, const std::optional<DoublesOut>& gram, bool expected,
+                    std::size_t threads) const {
+        const std::size_t width = table.columns(pass.response) * pass.classes;
+        if (theta.size() != width || (gradient && gradient->size() != width) || (gram && gram->size() != width * width))
+            throw nb::value_error("theta, gradient and gram do not fit the table");
+        Pass now = pass;
+        now.theta = theta.data(), now.expected = expected;
+        now.gradient = gradient ? gradient->data() : nullptr;
+        now.gram = gram ? gram->data() : nullptr;
+        nb::gil_scoped_release release;
+        return run(*active, table, now, threads);
+    }
+};
+
+void predict_rows(const OwningTable& table, const Doubles& theta, std::size_t classes, const std::optional<Input>& offset,
+                  const DoublesOut& eta, std::size_t threads) {
+    if (theta.size() != table.columns(false) * classes || eta.size() != table.rows * classes) throw nb::value_error("theta and eta do not fit the table");
+    const Source offsets = offset ? source(*offset, table.rows) : Source{};
+    const double* coefficients = theta.data();
+    double* to = eta.data();
+    nb::gil_scoped_release release;
+    predict(*active, table, coefficients, classes, offsets, to, threads);
+}
+
+// ---- small systems ---------------------------------------------------------------------------------------------------
+
+double solve_system(const Doubles& matrix, const Doubles& right, const DoublesOut& x) {
+    const std::size_t n = x.size();
+    if (matrix.size() != n * n || right.size() != n) throw nb::value_error("matrix, right and x do not fit");
+    nb::gil_scoped_release release;
+    return solve_positive(n, matrix.data(), right.data(), x.data());
+}
+
+std::size_t descend(const Doubles& curvature, const Doubles& slope, const Doubles& lambda, const Doubles& kink, double tolerance,
+                    std::size_t most_sweeps, const DoublesOut& x) {
+    const std::size_t n = x.size();
+    if (curvature.size() != n * n || slope.size() != n || lambda.size() != n || kink.size() != n) throw nb::value_error("the arrays do not fit");
+    nb::gil_scoped_release release;
+    return coordinate_descent(n, curvature.data(), slope.data(), lambda.data(), kink.data(), tolerance, most_sweeps, x.data());
+}
+
 }  // namespace
 }  // namespace neglog
 
@@ -194,4 +305,18 @@ NB_MODULE(_core, m) {
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("softmax", &softmax, "y"_a, "eta"_a, "nll"_a, "gradient"_a, "threads"_a);
+    nb::class_<OwningTable>(m, "Table")
+        .def(nb::init<std::size_t, bool>(), "rows"_a, "intercept"_a)
+        .def("add_dense", &OwningTable::add_dense, "values"_a, "centre"_a)
+        .def("add_codes", &OwningTable::add_codes, "codes"_a, "first"_a, "columns"_a)
+        .def("add_sparse", &OwningTable::add_sparse, "starts"_a, "indices"_a, "values"_a, "columns"_a);
+    m.def("solve_positive", &solve_system, "matrix"_a, "right"_a, "x"_a);
+    m.def("coordinate_descent", &descend, "curvature"_a, "slope"_a, "strength"_a, "kink"_a, "tolerance"_a, "most_sweeps"_a, "x"_a);
+    m.def("predict_rows", &predict_rows, "table"_a, "theta"_a, "classes"_a, "offset"_a.none(), "eta"_a, "threads"_a);
+    nb::class_<Problem>(m, "Problem")
+        .def(nb::init<const OwningTable&, const std::string&, const std::string&, const Input&, const std::optional<Input>&,
+                      const std::optional<Input>&, const Input&, const Input&, bool, double, std::size_t>(),
+             nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "p0"_a, "p1"_a,
+             "response"_a, "response_centre"_a, "classes"_a)
+        .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
 }

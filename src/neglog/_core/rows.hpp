@@ -66,5 +66,31 @@ inline double softmax_row(std::size_t width, double y, const double* eta, double
     return (eta[top] - eta[chosen]) + log1p(others);
 }
 
+// The same for a panel of rows: eta, and p on return, hold one column of `stride` rows per class. p keeps the probabilities
+// themselves; the gradient is p less one at class y.
+NEGLOG_VECTOR_LOOP void softmax_panel(std::size_t stride, std::size_t classes, const double* __restrict y, const double* __restrict eta,
+                                      double* __restrict nll, double* __restrict p) {
+    for (std::size_t i = 0; i < stride; ++i) nll[i] = eta[i];
+    for (std::size_t k = 1; k < classes; ++k)
+        for (std::size_t i = 0; i < stride; ++i) nll[i] = larger(nll[i], eta[k * stride + i]);
+    double* sum = p + (classes - 1) * stride;  // the last class's column holds the sum until its turn comes
+    for (std::size_t k = 0; k < classes; ++k)
+        for (std::size_t i = 0; i < stride; ++i) {
+            const double e = exp(eta[k * stride + i] - nll[i]);
+            const double before = k == 0 ? 0.0 : sum[i];
+            sum[i] = before + e;
+            if (k + 1 < classes) p[k * stride + i] = e;
+        }
+    for (std::size_t k = 0; k + 1 < classes; ++k)
+        for (std::size_t i = 0; i < stride; ++i) p[k * stride + i] /= sum[i];
+    for (std::size_t i = 0; i < stride; ++i) {
+        const double top = nll[i], all = sum[i];
+        sum[i] = exp(eta[(classes - 1) * stride + i] - top) / all;
+        nll[i] = top + log(all);
+    }
+    for (std::size_t k = 0; k < classes; ++k)
+        for (std::size_t i = 0; i < stride; ++i) nll[i] -= y[i] == static_cast<double>(k) ? eta[k * stride + i] : 0.0;
+}
+
 }  // namespace
 }  // namespace neglog

@@ -1,0 +1,188 @@
+// Linear algebra on one panel: a block of rows, stored column by column, that stays in the caches of one core.
+//
+// A panel column has `stride` numbers, a multiple of the vector width; rows beyond the block are zero. So the loops below
+// run over whole vectors, and sums over rows need no tail.
+#pragma once
+
+#include <cstddef>
+
+#include "vector_math.hpp"
+
+namespace neglog {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr std::size_t lanes = 8;
+#elif defined(__AVX__)
+constexpr std::size_t lanes = 4;
+#else
+constexpr std::size_t lanes = 2;
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+using Lanes = double __attribute__((vector_size(lanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+#else
+struct Lanes {
+    double value[lanes];
+    Lanes& operator+=(const Lanes& other) {
+        for (std::size_t i = 0; i < lanes; ++i) value[i] += other.value[i];
+        return *this;
+    }
+    friend Lanes operator*(Lanes a, const Lanes& b) {
+        for (std::size_t i = 0; i < lanes; ++i) a.value[i] *= b.value[i];
+        return a;
+    }
+    double operator[](std::size_t i) const { return value[i]; }
+};
+#endif
+
+inline Lanes load(const double* x) { return *reinterpret_cast<const Lanes*>(x); }
+
+// Neighbours first, so that the order of addition is that of a vector reduction on every instruction set.
+inline double total(const Lanes& v) {
+    if constexpr (lanes == 8) return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    if constexpr (lanes == 4) return (v[0] + v[2]) + (v[1] + v[3]);
+    return v[0] + v[1];
+}
+
+// ---- packing -----------------------------------------------------------------------------------------------------
+
+// `columns` columns of `rows` numbers x[i * row_stride + j * column_stride] into the panel, minus the column's centre.
+template <class Number>
+NEGLOG_VECTOR_LOOP void pack_column(std::size_t rows, const Number* __restrict x, double centre, double* __restrict out) {
+    for (std::size_t i = 0; i < rows; ++i) out[i] = static_cast<double>(x[i]) - centre;
+}
+
+#if defined(__AVX__)
+using Four = double __attribute__((vector_size(32), aligned(8), may_alias));
+using FourSingle = float __attribute__((vector_size(16), aligned(4), may_alias));
+inline Four four(const double* x) { return *reinterpret_cast<const Four*>(x); }
+inline Four four(const float* x) { return __builtin_convertvector(*reinterpret_cast<const FourSingle*>(x), Four); }
+#endif
+
+// Rows that lie one after the other: four by four, through registers.
+template <class Number>
+NEGLOG_VECTOR_LOOP void pack_rows(std::size_t rows, std::size_t columns, const Number* x, std::ptrdiff_t row_stride, const double* centre,
+                                  double* panel, std::size_t stride) {
+    std::size_t j = 0;
+#if defined(__AVX__)
+    for (; j + 4 <= columns; j += 4) {
+        const Four middle = four(centre + j);
+        double* out = panel + j * stride;
+        std::size_t i = 0;
+        for (; i + 4 <= rows; i += 4) {
+            const Number* from = x + static_cast<std::ptrdiff_t>(i) * row_stride + j;
+            const Four a = four(from) - middle, b = four(from + row_stride) - middle;
+            const Four c = four(from + 2 * row_stride) - middle, d = four(from + 3 * row_stride) - middle;
+            const Four ab0 = __builtin_shufflevector(a, b, 0, 4, 2, 6), ab1 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+            const Four cd0 = __builtin_shufflevector(c, d, 0, 4, 2, 6), cd1 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+            *reinterpret_cast<Four*>(out + i) = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5);
+            *reinterpret_cast<Four*>(out + stride + i) = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5);
+            *reinterpret_cast<Four*>(out + 2 * stride + i) = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
+            *reinterpret_cast<Four*>(out + 3 * stride + i) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
+        }
+        for (; i < rows; ++i)
+            for (std::size_t k = 0; k < 4; ++k)
+                out[k * stride + i] = static_cast<double>(x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j + k)]) - centre[j + k];
+    }
+#endif
+    for (; j < columns; ++j)
+        for (std::size_t i = 0; i < rows; ++i)
+            panel[j * stride + i] = static_cast<double>(x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j)]) - centre[j];
+}
+
+template <class Number>
+void pack(std::size_t rows, std::size_t columns, const Number* x, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
+          const double* centre, double* panel, std::size_t stride) {
+    if (column_stride == 1 && columns > 1) return pack_rows(rows, columns, x, row_stride, centre, panel, stride);
+    for (std::size_t j = 0; j < columns; ++j) {
+        const Number* from = x + static_cast<std::ptrdiff_t>(j) * column_stride;
+        if (row_stride == 1) {
+            pack_column(rows, from, centre[j], panel + j * stride);
+        } else {
+            for (std::size_t i = 0; i < rows; ++i)
+                panel[j * stride + i] = static_cast<double>(from[static_cast<std::ptrdiff_t>(i) * row_stride]) - centre[j];
+        }
+    }
+}
+
+// ---- products -------------------------------------------------------------------------------------------------------
+
+// out += panel * theta
+NEGLOG_VECTOR_LOOP void multiply(std::size_t stride, std::size_t columns, const double* __restrict panel, const double* __restrict theta,
+                                 double* __restrict out) {
+    std::size_t j = 0;
+    for (; j + 4 <= columns; j += 4) {
+        const double *a = panel + j * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double ta = theta[j], tb = theta[j + 1], tc = theta[j + 2], td = theta[j + 3];
+        for (std::size_t i = 0; i < stride; ++i) out[i] += (a[i] * ta + b[i] * tb) + (c[i] * tc + d[i] * td);
+    }
+    for (; j < columns; ++j) {
+        const double *a = panel + j * stride, ta = theta[j];
+        for (std::size_t i = 0; i < stride; ++i) out[i] += a[i] * ta;
+    }
+}
+
+template <std::size_t many>
+inline void dots(std::size_t stride, const double* panel, const double* x, double* out) {
+    Lanes sums[many] = {};
+    for (std::size_t i = 0; i < stride; i += lanes) {
+        const Lanes xi = load(x + i);
+        for (std::size_t k = 0; k < many; ++k) sums[k] += load(panel + k * stride + i) * xi;
+    }
+    for (std::size_t k = 0; k < many; ++k) out[k] += total(sums[k]);
+}
+
+// out += panel' * x
+NEGLOG_VECTOR_LOOP void multiply_transposed(std::size_t stride, std::size_t columns, const double* panel, const double* x, double* out) {
+    std::size_t j = 0;
+    for (; j + 8 <= columns; j += 8) dots<8>(stride, panel + j * stride, x, out + j);
+    for (; j + 2 <= columns; j += 2) dots<2>(stride, panel + j * stride, x, out + j);
+    for (; j < columns; ++j) dots<1>(stride, panel + j * stride, x, out + j);
+}
+
+// gram[j][k] += sum_i left[j][i] right[k][i] for a tile whose sums stay in registers.
+template <std::size_t tall, std::size_t wide>
+NEGLOG_VECTOR_LOOP void tile(std::size_t stride, const double* left, const double* right, double* gram, std::size_t width) {
+    Lanes sums[tall][wide] = {};
+    for (std::size_t i = 0; i < stride; i += lanes) {
+        Lanes l[tall];
+        for (std::size_t j = 0; j < tall; ++j) l[j] = load(left + j * stride + i);
+        for (std::size_t k = 0; k < wide; ++k) {
+            const Lanes r = load(right + k * stride + i);
+            for (std::size_t j = 0; j < tall; ++j) sums[j][k] += l[j] * r;
+        }
+    }
+    for (std::size_t j = 0; j < tall; ++j)
+        for (std::size_t k = 0; k < wide; ++k) gram[j * width + k] += total(sums[j][k]);
+}
+
+template <std::size_t tall>
+inline void row_of_tiles(std::size_t stride, const double* left, const double* panel, std::size_t columns, double* gram, std::size_t width) {
+    std::size_t k = 0;
+    for (; k + 3 <= columns; k += 3) tile<tall, 3>(stride, left, panel + k * stride, gram + k, width);
+    if (columns - k == 2) tile<tall, 2>(stride, left, panel + k * stride, gram + k, width);
+    if (columns - k == 1) tile<tall, 1>(stride, left, panel + k * stride, gram + k, width);
+}
+
+// Lower triangle of gram += panel' diag(weight) panel, and a little of the upper one beside the diagonal. `gram` has rows of
+// `width`; `room` holds four columns.
+NEGLOG_VECTOR_LOOP void weigh(std::size_t n, const double* __restrict weight, const double* __restrict column, double* __restrict out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = weight[i] * column[i];
+}
+
+void add_gram(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram, std::size_t width,
+              double* room) {
+    for (std::size_t j = 0; j < columns; j += 4) {
+        const std::size_t tall = columns - j < 4 ? columns - j : 4;
+        for (std::size_t k = 0; k < tall; ++k) weigh(stride, weight, panel + (j + k) * stride, room + k * stride);
+        double* to = gram + j * width;
+        if (tall == 4) row_of_tiles<4>(stride, room, panel, j + 4, to, width);
+        if (tall == 3) row_of_tiles<3>(stride, room, panel, j + 3, to, width);
+        if (tall == 2) row_of_tiles<2>(stride, room, panel, j + 2, to, width);
+        if (tall == 1) row_of_tiles<1>(stride, room, panel, j + 1, to, width);
+    }
+}
+
+}  // namespace
+}  // namespace neglog

@@ -1,0 +1,363 @@
+#include "passes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+namespace neglog {
+namespace {
+
+std::size_t rounded_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+// Rows per panel: with a Gram matrix the panel may fill the second-level cache, without one better the first.
+std::size_t panel_stride(std::size_t rows, std::size_t columns, bool with_gram) {
+    const std::size_t room = (with_gram ? 64 : 8) * 1024;  // numbers
+    const std::size_t most = std::clamp<std::size_t>(room / std::max<std::size_t>(columns, 1), 64, with_gram ? 256 : 512);
+    return rounded_up(std::min(rows, most / 8 * 8), 8);
+}
+
+// Sums are collected in parts that depend on the data's shape alone and added up in order: the same for any number of threads.
+std::size_t number_of_parts(std::size_t rows, std::size_t columns, std::size_t stride, bool with_gram) {
+    const std::size_t panels = (rows + stride - 1) / stride;
+    const std::size_t affordable = with_gram ? std::clamp<std::size_t>(rows / (64 * columns), 4, 64) : 64;
+    return std::max<std::size_t>(1, std::min(panels / 8, affordable));
+}
+
+template <class Work>
+void over_parts(std::size_t parts, std::size_t threads, Work work) {
+    threads = std::min(threads, parts);
+    std::atomic<std::size_t> next{0};
+    const auto take = [&] {
+        for (std::size_t part; (part = next.fetch_add(1)) < parts;) work(part);
+    };
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
+    take();
+    for (std::thread& other : others) other.join();
+}
+
+struct Freed {
+    void operator()(double* memory) const { std::free(memory); }
+};
+using Buffer = std::unique_ptr<double[], Freed>;
+Buffer make_buffer(std::size_t n) { return Buffer(static_cast<double*>(std::aligned_alloc(64, rounded_up(n * sizeof(double), 64) + 64))); }
+
+// The working memory of one thread, and what it does to one panel of rows.
+class Worker {
+  public:
+    Worker(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t stride)
+        : set_(set), table_(table), pass_(pass), stride_(stride), dense_columns_(table.panel_columns(pass.response)),
+          columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset), p0_(pass.p0), p1_(pass.p1),
+          panel_(make_buffer(stride * dense_columns_)), eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
+          gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)) {}
+
+    // Adds the rows from `begin` on to the sums.
+    void add(std::size_t begin, std::size_t rows, double& value, double* gradient, double* gram) {
+        begin_ = begin, rows_ = rows;
+        pack_panel();
+        if (pass_.classes > 1) return add_classes(value, gradient, gram);
+        if (pass_.kernel) {
+            predict_panel(pass_.theta, pass_.response ? nullptr : offset_.at(begin, rows), eta_.get());
+            loss();
+            for (std::size_t i = 0; i < rows; ++i) value += value_[i];
+            add_gradient(gradient_.get(), gradient);
+        } else {
+            spread(pass_.weight.data ? weight_.at(begin, rows) : nullptr, 1.0, curvature_.get());
+        }
+        if (gram) add_gram(curvature_.get(), gram, columns_);
+    }
+
+    void pack_panel() {
+        double* to = panel_.get();
+        if (table_.intercept) to = constant_column(to);
+        for (const DenseBlock& block : table_.dense) {
+            const auto place = static_cast<std::ptrdiff_t>(begin_) * block.row_stride;
+            if (block.single_precision)
+                set_.pack_float(rows_, block.columns, static_cast<const float*>(block.data) + place, block.row_stride,
+                                block.column_stride, block.centre, to, stride_);
+            else
+                set_.pack_double(rows_, block.columns, static_cast<const double*>(block.data) + place, block.row_stride,
+                                 block.column_stride, block.centre, to, stride_);
+            if (rows_ < stride_)
+                for (std::size_t j = 0; j < block.columns; ++j) std::fill(to + j * stride_ + rows_, to + (j + 1) * stride_, 0.0);
+            to += block.columns * stride_;
+        }
+        if (pass_.response) {
+            const double *y = y_.at(begin_, rows_), *offset = offset_.at(begin_, rows_);
+            for (std::size_t i = 0; i < rows_; ++i) to[i] = y[i] - offset[i] - pass_.response_centre;
+            std::fill(to + rows_, to + stride_, 0.0);
+        }
+    }
+
+    void predict_panel(const double* theta, const double* offset, double* eta) {
+        if (offset)
+            spread(offset, 0.0, eta);
+        else
+            std::fill_n(eta, stride_, 0.0);
+        set_.multiply(stride_, dense_columns_, panel_.get(), theta, eta);
+        theta += dense_columns_;
+        for (const CodesBlock& block : table_.codes) {
+            for (std::size_t i = 0; i < rows_; ++i) {
+                const std::int32_t level = block.codes[begin_ + i] - block.first;
+                if (level >= 0) eta[i] += theta[level];
+            }
+            theta += block.columns;
+        }
+        for (const SparseBlock& block : table_.sparse) {
+            for (std::size_t i = 0; i < rows_; ++i) {
+                double sum = 0.0;
+                for (std::size_t k = block.start(begin_ + i), end = block.start(begin_ + i + 1); k < end; ++k)
+                    sum += block.value(k) * theta[block.index(k)];
+                eta[i] += sum;
+            }
+            theta += block.columns;
+        }
+    }
+
+    void set_rows(std::size_t begin, std::size_t rows) { begin_ = begin, rows_ = rows; }
+    double* eta() { return eta_.get(); }
+    const double* offset() { return offset_.at(begin_, rows_); }
+
+  private:
+    double* constant_column(double* to) {
+        std::fill_n(to, rows_, 1.0);
+        std::fill(to + rows_, to + stride_, 0.0);
+        return to + stride_;
+    }
+
+    // The rows of this panel, and `beyond` after them.
+    void spread(const double* from, double fallback, double* to) {
+        if (from)
+            std::copy_n(from, rows_, to);
+        else
+            std::fill_n(to, rows_, fallback);
+        std::fill(to + rows_, to + stride_, 0.0);
+    }
+
+    // value, gradient and curvature of each row, times its weight
+    void loss() {
+        const double* y = pass_.response ? zeros() : y_.at(begin_, rows_);
+        const double *p0 = p0_.at(begin_, rows_), *p1 = p1_.at(begin_, rows_);
+        pass_.kernel->potential(rows_, y, eta_.get(), p0, p1, value_.get());
+        (pass_.expected ? pass_.kernel->expected : pass_.kernel->observed)(rows_, y, eta_.get(), p0, p1, gradient_.get(), curvature_.get());
+        if (pass_.weight.data) {
+            const double* weight = weight_.at(begin_, rows_);
+            for (std::size_t i = 0; i < rows_; ++i) {
+                value_[i] = weight[i] == 0 ? 0.0 : value_[i] * weight[i];  // a row without weight may lie outside the domain
+                gradient_[i] = weight[i] == 0 ? 0.0 : gradient_[i] * weight[i];
+                curvature_[i] = weight[i] == 0 ? 0.0 : curvature_[i] * weight[i];
+            }
+        }
+        std::fill(gradient_.get() + rows_, gradient_.get() + stride_, 0.0);
+        std::fill(curvature_.get() + rows_, curvature_.get() + stride_, 0.0);
+    }
+
+    const double* zeros() {
+        std::fill_n(room_.get(), rows_, 0.0);
+        return room_.get();
+    }
+
+    void add_gradient(const double* x, double* gradient) {
+        set_.multiply_transposed(stride_, dense_columns_, panel_.get(), x, gradient);
+        gradient += dense_columns_;
+        for (const CodesBlock& block : table_.codes) {
+            for (std::size_t i = 0; i < rows_; ++i) {
+                const std::int32_t level = block.codes[begin_ + i] - block.first;
+                if (level >= 0) gradient[level] += x[i];
+            }
+            gradient += block.columns;
+        }
+        for (const SparseBlock& block : table_.sparse) {
+            for (std::size_t i = 0; i < rows_; ++i)
+                for (std::size_t k = block.start(begin_ + i), end = block.start(begin_ + i + 1); k < end; ++k)
+                    gradient[block.index(k)] += block.value(k) * x[i];
+            gradient += block.columns;
+        }
+    }
+
+    // The lower triangle of the Gram matrix of all columns, weighted by w.
+    void add_gram(const double* w, double* gram, std::size_t width) {
+        set_.add_gram(stride_, dense_columns_, panel_.get(), w, gram, width, room_.get());
+        std::size_t place = dense_columns_;
+        for (std::size_t b = 0; b < table_.codes.size(); ++b) {
+            add_levels(table_.codes[b], w, gram + place * width, place, width, b);
+            place += table_.codes[b].columns;
+        }
+        for (std::size_t b = 0; b < table_.sparse.size(); ++b) {
+            add_sparse(table_.sparse[b], w, gram + place * width, place, width, b);
+            place += table_.sparse[b].columns;
+        }
+    }
+
+    // Rows of the Gram matrix that belong to a block of levels: sums of the other columns by level.
+    void add_levels(const CodesBlock& block, const double* w, double* gram, std::size_t place, std::size_t width, std::size_t before) {
+        const std::int32_t* codes = block.codes + begin_;
+        for (std::size_t j = 0; j < dense_columns_; ++j) {
+            const double* column = panel_.get() + j * stride_;
+            for (std::size_t i = 0; i < rows_; ++i) {
+                const std::int32_t level = codes[i] - block.first;
+                if (level >= 0) gram[static_cast<std::size_t>(level) * width + j] += w[i] * column[i];
+            }
+        }
+        std::size_t from = dense_columns_;
+        for (std::size_t b = 0; b < before; ++b) {
+            const CodesBlock& other = table_.codes[b];
+            for (std::size_t i = 0; i < rows_; ++i) {
+                const std::int32_t level = codes[i] - block.first, other_level = other.codes[begin_ + i] - other.first;
+                if (level >= 0 && other_level >= 0)
+                    gram[static_cast<std::size_t>(level) * width + from + static_cast<std::size_t>(other_level)] += w[i];
+            }
+            from += other.columns;
+        }
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const std::int32_t level = codes[i] - block.first;
+            if (level >= 0) gram[static_cast<std::size_t>(level) * (width + 1) + place] += w[i];
+        }
+    }
+
+    void add_sparse(const SparseBlock& block, const double* w, double* gram, std::size_t place, std::size_t width, std::size_t before) {
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const std::size_t row = begin_ + i, begin = block.start(row), end = block.start(row + 1);
+            if (w[i] == 0) continue;
+            for (std::size_t k = begin; k < end; ++k) {
+                const double scaled = w[i] * block.value(k);
+                const std::size_t mine = block.index(k);
+                double* to = gram + mine * width;
+                for (std::size_t j = 0; j < dense_columns_; ++j) to[j] += scaled * panel_[j * stride_ + i];
+                std::size_t from = dense_columns_;
+                for (const CodesBlock& other : table_.codes) {
+                    const std::int32_t level = other.codes[row] - other.first;
+                    if (level >= 0) to[from + static_cast<std::size_t>(level)] += scaled;
+                    from += other.columns;
+                }
+                for (std::size_t b = 0; b < before; ++b) {
+                    const SparseBlock& other = table_.sparse[b];
+                    for (std::size_t m = other.start(row), stop = other.start(row + 1); m < stop; ++m)
+                        to[from + other.index(m)] += scaled * other.value(m);
+                    from += other.columns;
+                }
+                for (std::size_t m = begin; m < end; ++m)
+                    if (block.index(m) <= mine) to[place + block.index(m)] += scaled * block.value(m);
+            }
+        }
+    }
+
+    // Softmax: theta has a row of coefficients per class.
+    void add_classes(double& value, double* gradient, double* gram) {
+        const std::size_t classes = pass_.classes, width = classes * columns_;
+        for (std::size_t k = 0; k < classes; ++k) {
+            const double* offset = pass_.class_offsets ? pass_.class_offsets + k * table_.rows + begin_ : nullptr;
+            predict_panel(pass_.theta + k * columns_, offset, eta_.get() + k * stride_);
+        }
+        double* p = gradient_.get();
+        std::copy_n(y_.at(begin_, rows_), rows_, room_.get());
+        std::fill(room_.get() + rows_, room_.get() + stride_, 0.0);
+        set_.softmax_panel(stride_, classes, room_.get(), eta_.get(), value_.get(), p);
+        spread(pass_.weight.data ? weight_.at(begin_, rows_) : nullptr, 1.0, eta_.get());
+        const double* weight = eta_.get();
+        for (std::size_t i = 0; i < rows_; ++i) value += weight[i] * value_[i];
+        if (gram)
+            for (std::size_t k = 0; k < classes; ++k)
+                for (std::size_t l = 0; l <= k; ++l) {
+                    const double *pk = p + k * stride_, *pl = p + l * stride_;
+                    for (std::size_t i = 0; i < stride_; ++i) curvature_[i] = weight[i] * pk[i] * ((k == l) - pl[i]);
+                    add_gram(curvature_.get(), gram + k * columns_ * width + l * columns_, width);
+                }
+        const double* y = y_.at(begin_, rows_);
+        for (std::size_t k = 0; k < classes; ++k) {
+            double* slope = p + k * stride_;
+            for (std::size_t i = 0; i < rows_; ++i) slope[i] = weight[i] * (slope[i] - (y[i] == static_cast<double>(k)));
+            std::fill(slope + rows_, slope + stride_, 0.0);
+            add_gradient(slope, gradient + k * columns_);
+        }
+    }
+
+    const InstructionSet& set_;
+    const Table& table_;
+    const Pass& pass_;
+    std::size_t stride_, dense_columns_, columns_, begin_ = 0, rows_ = 0;
+    SourceBlock y_, weight_, offset_, p0_, p1_;
+    Buffer panel_, eta_, value_, gradient_, curvature_, room_;
+};
+
+// Of each class block, which is symmetric, and then of the whole.
+void fill_upper_triangles(double* gram, std::size_t width, std::size_t classes) {
+    const std::size_t columns = width / classes;
+    for (std::size_t k = 0; k < classes; ++k)
+        for (std::size_t l = 0; l < k; ++l) {
+            double* block = gram + k * columns * width + l * columns;
+            for (std::size_t i = 0; i < columns; ++i)
+                for (std::size_t j = i + 1; j < columns; ++j) block[i * width + j] = block[j * width + i];
+        }
+    for (std::size_t i = 0; i < width; ++i)
+        for (std::size_t j = i + 1; j < width; ++j) gram[i * width + j] = gram[j * width + i];
+}
+
+}  // namespace
+
+std::size_t Table::panel_columns(bool response) const {
+    std::size_t count = (intercept ? 1 : 0) + (response ? 1 : 0);
+    for (const DenseBlock& block : dense) count += block.columns;
+    return count;
+}
+
+std::size_t Table::columns(bool response) const {
+    std::size_t count = panel_columns(response);
+    for (const CodesBlock& block : codes) count += block.columns;
+    for (const SparseBlock& block : sparse) count += block.columns;
+    return count;
+}
+
+double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
+    const std::size_t width = table.columns(pass.response) * pass.classes;
+    const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
+    const std::size_t parts = number_of_parts(table.rows, width, stride, pass.gram != nullptr);
+    const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);
+    std::vector<double> values(parts, 0.0), gradients(parts * width, 0.0), grams(pass.gram ? parts * width * width : 0, 0.0);
+    over_parts(parts, threads, [&](std::size_t part) {
+        Worker worker(set, table, pass, stride);
+        double* gram = pass.gram ? grams.data() + part * width * width : nullptr;
+        const std::size_t end = std::min(table.rows, (part + 1) * per_part);
+        for (std::size_t begin = part * per_part; begin < end; begin += stride)
+            worker.add(begin, std::min(stride, end - begin), values[part], gradients.data() + part * width, gram);
+    });
+    const auto add_up = [parts](const std::vector<double>& sums, std::size_t n, double* out) {
+        std::copy_n(sums.data(), n, out);
+        for (std::size_t part = 1; part < parts; ++part)
+            for (std::size_t i = 0; i < n; ++i) out[i] += sums[part * n + i];
+    };
+    double value = 0.0;
+    add_up(values, 1, &value);
+    if (pass.gradient) add_up(gradients, width, pass.gradient);
+    if (pass.gram) {
+        add_up(grams, width * width, pass.gram);
+        fill_upper_triangles(pass.gram, width, pass.classes);
+    }
+    return value;
+}
+
+void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,
+             std::size_t threads) {
+    Pass pass;
+    pass.offset = offset;
+    const std::size_t columns = table.columns(false), stride = panel_stride(table.rows, table.panel_columns(false), false);
+    const std::size_t parts = number_of_parts(table.rows, columns, stride, false);
+    const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);
+    over_parts(parts, threads, [&](std::size_t part) {
+        Worker worker(set, table, pass, stride);
+        const std::size_t end = std::min(table.rows, (part + 1) * per_part);
+        for (std::size_t begin = part * per_part; begin < end; begin += stride) {
+            const std::size_t rows = std::min(stride, end - begin);
+            worker.set_rows(begin, rows);
+            worker.pack_panel();
+            for (std::size_t k = 0; k < classes; ++k) {
+                worker.predict_panel(theta + k * columns, worker.offset(), worker.eta());
+                for (std::size_t i = 0; i < rows; ++i) eta[(begin + i) * classes + k] = worker.eta()[i];
+            }
+        }
+    });
+}
+
+}  // namespace neglog

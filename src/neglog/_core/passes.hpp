@@ -1,0 +1,80 @@
+// One pass over the rows of a table: raw predictions, derivatives of the loss, and from them its value, gradient and Gram
+// matrix, block by block while the rows are in the cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "blocks.hpp"
+#include "kernels.hpp"
+
+namespace neglog {
+
+// Columns of numbers x[i * row_stride + j * column_stride], used as x - centre.
+struct DenseBlock {
+    const void* data;
+    bool single_precision;
+    std::ptrdiff_t row_stride, column_stride;
+    std::size_t columns;
+    const double* centre;
+};
+
+// One column of levels: row i has a one in column codes[i] - first, and nothing if that is negative.
+struct CodesBlock {
+    const std::int32_t* codes;
+    std::int32_t first;
+    std::size_t columns;
+};
+
+// Compressed rows.
+struct SparseBlock {
+    const void *starts, *indices, *values;
+    bool wide_starts, wide_indices, single_precision;
+    std::size_t columns;
+    std::size_t start(std::size_t i) const {
+        return wide_starts ? static_cast<std::size_t>(static_cast<const std::int64_t*>(starts)[i])
+                           : static_cast<std::size_t>(static_cast<const std::int32_t*>(starts)[i]);
+    }
+    std::size_t index(std::size_t k) const {
+        return wide_indices ? static_cast<std::size_t>(static_cast<const std::int64_t*>(indices)[k])
+                            : static_cast<std::size_t>(static_cast<const std::int32_t*>(indices)[k]);
+    }
+    double value(std::size_t k) const {
+        return single_precision ? static_cast<const float*>(values)[k] : static_cast<const double*>(values)[k];
+    }
+};
+
+// Coefficients are ordered: intercept if there is one, dense columns, response if asked for, levels, sparse columns.
+struct Table {
+    std::size_t rows = 0;
+    bool intercept = false;
+    std::vector<DenseBlock> dense;
+    std::vector<CodesBlock> codes;
+    std::vector<SparseBlock> sparse;
+    std::size_t panel_columns(bool response) const;
+    std::size_t columns(bool response) const;
+};
+
+// What a pass is to compute. Null outputs are left out.
+struct Pass {
+    const Kernel* kernel = nullptr;  // null: no loss; the Gram matrix is that of the weights
+    std::size_t classes = 1;         // more than one: softmax, theta and gradient have a row of coefficients per class
+    bool expected = false;           // the Fisher information in place of the second derivative
+    bool response = false;           // y - offset, less its centre, is a column; the loss is then that of 0 and the products
+    double response_centre = 0.0;
+    Source y, weight, offset, p0, p1;
+    const double* class_offsets = nullptr;  // softmax: all rows of the first class, then of the next
+    const double* theta = nullptr;
+    double* gradient = nullptr;
+    double* gram = nullptr;  // lower triangle; classes * columns wide
+};
+
+// The weighted sum of the loss.
+double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads);
+
+// eta = offset + X theta; for several classes one row of eta per row.
+void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset,
+             double* eta, std::size_t threads);
+
+}  // namespace neglog

@@ -1,0 +1,211 @@
+"""Rows in memory: one additive pass of the native core over all blocks of columns."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from neglog import _core
+from neglog.design.blocks import Codes, Dense, Sparse
+from neglog.design.design import Design
+from neglog.design.selection import take_columns, take_rows
+from neglog.distributions.arrays import Array, available_threads
+
+ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
+ROWS_FOR_CENTRES = 256  # centres only keep numbers small, so a few rows are enough to find them
+ONE = np.ones(1)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The native kernel of a noise at dispersion one. `p0` and `p1` are its parameters (families.hpp)."""
+
+    family: str
+    link: str
+    p0: Any = field(default_factory=lambda: ONE)
+    p1: Any = field(default_factory=lambda: ONE)
+    classes: int = 1
+    response: bool = False  # y itself is the last dense column and the loss that of 0: for a scale that is fitted as 1 / scale
+
+
+class Memory:
+    """A design with a target, row weights and offsets, all in memory.
+
+    Coefficients are kept in the core's order: intercept, dense columns (less their centres), response, levels, sparse
+    columns; for classes, one such row after the other. `public` and `native` translate.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: Array,
+        weight: Array | None,
+        offset: Array | None,
+        loss: Loss,
+        *,
+        intercept: bool = True,
+        centre: Array | None = None,
+    ) -> None:
+        self.design, self.y, self.weight, self.offset, self.loss = design, y, weight, offset, loss
+        self.intercept = intercept
+        self.rows = design.rows
+        self.centre = _centres(design, intercept) if centre is None else centre
+        self.table = _core.Table(design.rows, intercept)
+        start = 0
+        for block in design.blocks:
+            if isinstance(block, Dense):
+                self.table.add_dense(block.values, self.centre[start : start + block.columns])
+            elif isinstance(block, Codes):
+                self.table.add_codes(block.codes, int(block.reference), block.columns)
+            else:
+                matrix = block.matrix
+                self.table.add_sparse(matrix.indptr, matrix.indices, matrix.data, block.columns)
+            start += block.columns
+        self._set_up()
+
+    def _set_up(self) -> None:
+        loss = self.loss
+        self.columns = self.design.columns + self.intercept + loss.response
+        self.places = _places(self.design, loss.response) + self.intercept
+        self.width = self.columns * loss.classes
+        dense = sum(block.columns for block in self.design.blocks if isinstance(block, Dense))
+        self.response_place = self.intercept + dense
+        self.threads = max(1, min(available_threads(), self.rows * max(self.width, 1) // ENTRIES_PER_THREAD))
+        self.problem = _core.Problem(
+            self.table,
+            loss.family,
+            loss.link,
+            self.y,
+            self.weight,
+            self.offset,
+            loss.p0,
+            loss.p1,
+            loss.response,
+            0.0,
+            loss.classes,
+        )
+
+    # ---- passes --------------------------------------------------------------------------------------------------------
+
+    def evaluate(self, theta: Array, curvature: bool, expected: bool = False) -> tuple[float, Array, Array | None]:
+        """The sum of the loss over the rows, its gradient and, if wanted, its matrix of second derivatives."""
+        gradient = np.empty(self.width)
+        gram = np.empty((self.width, self.width)) if curvature else None
+        return self.problem.evaluate(theta, gradient, gram, expected, self.threads), gradient, gram
+
+    def predict(self, theta: Array) -> Array:
+        """The raw predictions, (rows,) or (rows, classes)."""
+        classes = self.loss.classes
+        eta = np.empty((self.rows, classes) if classes > 1 else self.rows)
+        offset = None if classes > 1 else self.offset
+        _core.predict_rows(self.table, theta, classes, offset, eta, self.threads)
+        return eta if classes == 1 or self.offset is None else eta + self.offset.reshape(classes, -1).T
+
+    def moments(self) -> Array:
+        """The Gram matrix of all columns and, last, y - offset, under the row weights."""
+        width = self.columns + 1
+        gram = np.empty((width, width))
+        problem = _core.Problem(self.table, "", "", self.y, self.weight, self.offset, ONE, ONE, True, 0.0, 1)
+        problem.evaluate(np.zeros(width), None, gram, False, self.threads)
+        return gram
+
+    # ---- other views of the same rows --------------------------------------------------------------------------------------
+
+    def with_loss(self, loss: Loss) -> Self:
+        """The same rows under another loss."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.loss = loss
+        other._set_up()
+        return other
+
+    def take(self, rows: Any) -> "Memory":
+        """Some of the rows (a slice or row numbers), copied, in the same coordinates."""
+        loss = self.loss
+        if np.size(loss.p0) > 1:
+            loss = Loss(loss.family, loss.link, loss.p0[rows], loss.p1, loss.classes, loss.response)
+        offset = self.offset
+        if offset is not None:
+            offset = np.ascontiguousarray(offset.reshape(loss.classes, -1)[:, rows]).reshape(-1)
+        return Memory(
+            take_rows(self.design, rows),
+            np.ascontiguousarray(self.y[rows]),
+            None if self.weight is None else np.ascontiguousarray(self.weight[rows]),
+            offset,
+            loss,
+            intercept=self.intercept,
+            centre=self.centre,
+        )
+
+    def sample(self, count: int) -> "Memory":
+        """About `count` rows, evenly spread."""
+        return self.take(slice(None, None, max(1, self.rows // count)))
+
+    def subset(self, chosen: Array) -> tuple["Memory", Array]:
+        """The same rows with some columns, copied, in the same coordinates; and where its coefficients are among all.
+
+        `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class.
+        """
+        kept = chosen.reshape(self.loss.classes, self.columns).any(axis=0)
+        kept[: self.intercept] = True
+        columns = np.flatnonzero(kept[self.places])
+        part = Memory(
+            take_columns(self.design, columns),
+            self.y,
+            self.weight,
+            self.offset,
+            self.loss,
+            intercept=self.intercept,
+            centre=self.centre[columns],
+        )
+        inside = np.flatnonzero(kept)
+        return part, (np.arange(self.loss.classes)[:, None] * self.columns + inside).reshape(-1)
+
+    def total_weight(self) -> float:
+        """The number of rows, each counted by its weight."""
+        return float(self.rows) if self.weight is None else float(self.weight.sum())
+
+    # ---- coefficients --------------------------------------------------------------------------------------------------------
+
+    def native(self, coef: Any, intercept: Any = 0.0) -> Array:
+        """Values per column of the design (by class, if by class), and one for the intercept, in the core's order."""
+        theta = np.zeros((self.loss.classes, self.columns))
+        theta[:, self.places] = coef
+        if self.intercept:
+            theta[:, 0] = intercept
+        return theta.reshape(-1)
+
+    def public(self, theta: Array) -> tuple[Array, Array]:
+        """Intercepts (classes,) and coefficients (classes, columns) of the columns as they are, not centred."""
+        rows = theta.reshape(self.loss.classes, self.columns)
+        coef = rows[:, self.places]
+        return (rows[:, 0] - coef @ self.centre if self.intercept else np.zeros(len(rows))), coef
+
+
+def _places(design: Design, response: bool) -> Any:
+    """For each column of the design its place in the core's order, which begins with what is dense."""
+    if len(design.blocks) == 1 and not (response and not isinstance(design.blocks[0], Dense)):
+        return np.arange(design.columns)
+    places = [np.empty(0, int)] * len(design.blocks)
+    place = 0
+    for kind in (Dense, Codes, Sparse):
+        place += response and kind is Codes
+        for i, block in enumerate(design.blocks):
+            if isinstance(block, kind):
+                places[i] = np.arange(place, place + block.columns)
+                place += block.columns
+    return np.concatenate(places) if places else np.empty(0, int)
+
+
+def _centres(design: Design, intercept: bool) -> Array:
+    """About the middle of each dense column. Without an intercept there is nothing that could take the difference up."""
+    centre = np.zeros(design.columns)
+    start = 0
+    for block in design.blocks:
+        if isinstance(block, Dense) and intercept:
+            step = max(1, block.rows // ROWS_FOR_CENTRES)
+            with np.errstate(all="ignore"):
+                middle = block.values[::step].mean(axis=0, dtype=np.float64)
+            centre[start : start + block.columns] = np.where(np.isfinite(middle), middle, 0.0)
+        start += block.columns
+    return centre

@@ -1,0 +1,159 @@
+"""Tweedie targets: the exact likelihood in dispersion and power."""
+
+from typing import Any
+
+import numpy as np
+
+from neglog import _core
+from neglog.distributions.arrays import Array, thread_count
+from neglog.engines.memory import Loss
+from neglog.inference.targets import ALL, Amounts, _require
+from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
+
+FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes
+SMOOTH_FROM = 1.15  # below this power the density of y has a ridge at each number of jumps, too narrow for the nodes
+NODES = 12
+PANEL = 0.5  # of log y
+
+
+class Compound(Amounts):
+    """Tweedie of any power. While the power is open, fits look at one power at a time."""
+
+    family = "tweedie"
+
+    def check(self) -> None:
+        noise, y = self.noise, self.raw
+        self.power = 1.5 if noise.power is None else float(noise.power)
+        if self.power == 0:
+            return
+        if self.power == 1 and noise.dispersion is None:
+            raise ValueError(
+                "Tweedie of power 1 lives on the multiples of its dispersion, which a fit cannot estimate; "
+                "state dispersion=..., or use Poisson for counts"
+            )
+        if self.power < 2:
+            _require(noise, y >= 0, y, "y ≥ 0")
+        else:
+            _require(noise, y > 0, y, "y > 0", "; a power below 2 takes zeros")
+        if noise.power is None and not (np.any(y == 0) and np.any(y > 0)):
+            everywhere = "no y is 0" if np.all(y > 0) else "no y is above 0"
+            raise ValueError(
+                f"the power of a Tweedie noise can be estimated only where some y are 0 and some are not, but {everywhere}; "
+                "state power=..., or use Gamma for amounts that are never 0"
+            )
+
+    def at_power(self, power: float) -> "Compound":
+        """The same target with the power stated."""
+        return Compound(self.noise._replaced(_power=power), self.raw, self.w, self.p)
+
+    @property
+    def loss(self) -> Loss:
+        return Loss("tweedie", self.noise.link.name, np.full(1, self.power))
+
+    @property
+    def open(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(name for name in ("power", "dispersion") if self.noise.parameters[name] is None)
+
+    def dispersion(self, rows: Any = ALL) -> Dispersion:
+        stated = self.noise.dispersion
+        if stated is not None:
+            return Known(stated)
+        if self.power in (0.0, 3.0):
+            # the loss is half the deviance up to a constant, which is 0 for power 0 only up to y^2 / 2
+            return Shifted(0.5 * self.total(rows=rows), self.saturated(rows))
+        if self.power == 2.0:
+            return self._gamma_dispersion(rows)
+        return CompoundDispersion(self, rows)
+
+    def saturated(self, rows: Any) -> float:
+        if self.power == 0:
+            y = self.y[rows]
+            return self.total(-0.5 * (1.0 if self.p is None else self.p[rows]) * y**2, rows)
+        return super().saturated(rows)
+
+    def constant_of_known(self, dispersion: float) -> float:
+        """Minus what the profile leaves out when the dispersion is stated: the nll at predictions equal to y."""
+        if self.noise.dispersion is None:
+            return 0.0
+        return self.saturated(ALL) / dispersion - CompoundDispersion(self, ALL).sums(float(np.log(dispersion)))[0]
+
+    def filled(self, dispersion: float) -> Any:
+        noise = self.noise
+        return noise if noise.dispersion is not None else noise._replaced(_dispersion=float(dispersion))
+
+
+class Shifted(Proportional):
+    """C proportional to t, for a loss that is not 0 at predictions equal to y."""
+
+    def __init__(self, degrees: float, saturated: float) -> None:
+        super().__init__(degrees)
+        self.saturated = saturated
+
+    def profile(self, loss: float) -> Any:
+        return super().profile(loss - self.saturated)
+
+
+class CompoundDispersion(Fitted):
+    """Between powers 1 and 2: C is the exact nll at mean = y, a sum over the positive rows.
+
+    It depends on a row through log y alone (at one precision), and smoothly, so that many rows are collected once at a few
+    hundred Chebyshev nodes: a sum over the nodes then costs no more than they are, at every dispersion and power.
+    """
+
+    def __init__(self, target: Compound, rows: Any) -> None:
+        super().__init__(target.saturated(rows))
+        self.power = target.power
+        y, w, p = (None if v is None else v[rows] for v in (target.y, target.w, target.p))
+        assert y is not None
+        positive = y > 0
+        self.y = np.ascontiguousarray(y[positive], float)
+        self.w = np.ones(len(self.y)) if w is None else w[positive]
+        self.p = 1.0 if p is None else p[positive]
+        if p is None and len(self.y) > FEW and self.power >= SMOOTH_FROM:
+            self.y, self.w = collected(self.y, self.w)
+        mean = target.middle()
+        self._t = float(np.log(max(mean, 1e-300)) * (2 - self.power))  # a dispersion of the order of mean^(2 - power)
+
+    def sums(self, t: float) -> tuple[float, float]:
+        """C and its derivative in t."""
+        outputs = [np.empty(len(self.y)) for _ in range(4)]
+        dispersion = np.broadcast_to(np.exp(t) / self.p, self.y.shape)
+        _core.tweedie_slopes(
+            self.y,
+            self.y,
+            np.full(1, self.power),
+            np.ascontiguousarray(dispersion),
+            *outputs,
+            thread_count(16 * len(self.y)),
+        )
+        nll, _, _, slope = outputs
+        return float(self.w @ nll), float(self.w @ (slope * dispersion))
+
+    def constants(self, t: float) -> tuple[float, float, float]:
+        value, slope = self.sums(t)
+        step = 1e-4
+        return value, slope, (self.sums(t + step)[1] - slope) / step
+
+
+def collected(y: Array, w: Array) -> tuple[Array, Array]:
+    """Nodes and weights such that sums of w f(y) are sums over the nodes, for every f that is smooth in log y."""
+    x = np.log(y)
+    low = x.min() - 1e-9
+    panels = max(1, int(np.ceil((x.max() - low) / PANEL)))
+    place = (x - low) / PANEL
+    panel = np.minimum(place.astype(np.intp), panels - 1)
+    u = 2 * (place - panel) - 1
+    angles = np.pi * (np.arange(NODES) + 0.5) / NODES
+    basis = np.cos(np.arange(NODES)[:, None] * angles)  # Chebyshev polynomial k at node j
+    sums = np.zeros((NODES, panels))
+    before, now = np.ones_like(u), u
+    for k in range(NODES):
+        polynomial = before if k == 0 else now
+        sums[k] = np.bincount(panel, w * polynomial, panels)
+        if k >= 1:
+            before, now = now, 2 * u * now - before
+    sums[0] *= 0.5
+    weights = 2 / NODES * (basis.T @ sums)
+    nodes = low + PANEL * (np.arange(panels) + 0.5 * (np.cos(angles)[:, None] + 1))
+    used = sums.any(axis=0)
+    return np.exp(nodes[:, used]).reshape(-1), np.ascontiguousarray(weights[:, used]).reshape(-1)

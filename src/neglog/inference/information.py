@@ -1,0 +1,161 @@
+"""How sure the estimates are: the inverse of the observed information, prior included."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neglog.distributions.arrays import Array
+from neglog.inference.compound import Compound
+from neglog.inference.solve import Answer, Task
+from neglog.inference.targets import Absolutes, HuberTarget
+from neglog.solvers.concomitant import ConcomitantObjective
+from neglog.solvers.objective import Objective
+
+
+@dataclass(frozen=True)
+class Information:
+    """Standard errors of coefficients (classes, columns), intercepts (classes,) and parameters of the noise."""
+
+    coefficients: Array
+    intercepts: Array
+    noise: dict[str, float]
+    covariance: Array  # of the coefficients in the core's order, without the response
+
+
+def information_of(task: Task, answer: Answer) -> Information:
+    """From one more pass over the data."""
+    engine, target = answer.engine, task.target
+    noise: dict[str, float] = {}
+    if isinstance(target, HuberTarget) and target.open:
+        covariance, noise["scale"] = _with_scale(task, answer)
+    else:
+        objective = _objective_at(task, answer)
+        point = objective.at(answer.theta, True)
+        assert point.hessian is not None
+        covariance = inverse(point.hessian, _free(task, answer))
+        if target.open:
+            noise = _of_dispersion(task, answer, objective, covariance)
+    coefficients, intercepts = _public_errors(task, covariance)
+    return Information(coefficients, intercepts, noise, covariance)
+
+
+def _objective_at(task: Task, answer: Answer) -> Objective:
+    if isinstance(task.target, Compound) and task.target.noise.power is None:
+        target = task.target.at_power(answer.noise.power)
+        task = Task(target, answer.engine, task.penalty, task.tol, task.max_iter)
+    objective = task.objective(answer.engine)
+    objective.expected = isinstance(task.target, Absolutes)  # whose curvature is 0 almost everywhere
+    return objective
+
+
+def _free(task: Task, answer: Answer) -> Array:
+    """Coefficients that may move a little: not those that a Laplace prior holds at its kink."""
+    penalty = task.penalty
+    return (penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink)
+
+
+def inverse(hessian: Array, free: Array) -> Array:
+    """The inverse over the free coefficients; infinite variance in directions without information, NaN for the others."""
+    inside = hessian[np.ix_(free, free)]
+    scale = 1 / np.sqrt(np.where(inside.diagonal() > 0, inside.diagonal(), 1.0))
+    values, vectors = np.linalg.eigh(inside * scale * scale[:, None])
+    with np.errstate(divide="ignore"):
+        inverses = np.where(values > 1e-11 * max(1.0, values[-1]), 1 / np.where(values > 0, values, 1.0), np.inf)
+    known = np.isfinite(inverses)
+    spread = scale[:, None] * vectors
+    covariance = (spread[:, known] * inverses[known]) @ spread[:, known].T
+    open_ended = (np.abs(vectors[:, ~known]) > 1e-6).any(axis=1)
+    covariance[open_ended, open_ended] = np.inf
+    full = np.full(hessian.shape, np.nan)
+    full[np.ix_(free, free)] = covariance
+    return full
+
+
+def _public_errors(task: Task, covariance: Array) -> tuple[Array, Array]:
+    engine = task.engine
+    classes, columns = engine.loss.classes, engine.columns
+    variances = covariance.diagonal().reshape(classes, columns)
+    coefficients = np.sqrt(variances[:, engine.places])
+    intercepts = np.full(classes, np.nan)
+    if engine.intercept:
+        for k in range(classes):
+            row = np.zeros(len(covariance))
+            row[k * columns] = 1.0
+            row[k * columns + engine.places] = -engine.centre
+            used = row != 0
+            part = covariance[np.ix_(used, used)]
+            held = np.isnan(part.diagonal())  # coefficients at a kink do not move
+            part = np.where(held[:, None] | held, 0.0, part)
+            intercepts[k] = np.sqrt(row[used] @ part @ row[used])
+    return coefficients, intercepts
+
+
+def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance: Array) -> dict[str, float]:
+    """Of t = log dispersion, given how the coefficients vary; then of the parameter by its derivative in t."""
+    loss, gradient, _ = answer.engine.evaluate(answer.theta, False)
+    profile = objective.dispersion.profile(loss)
+    # F_tt from d2/dU2 of the minimum: -slope^2 / F_tt; and F_t,theta = -slope * gradient
+    result: dict[str, float] = {}
+    if profile.bend:
+        bend = profile.slope**2 / -profile.bend
+        cross = np.where(np.isnan(covariance.diagonal()), 0.0, profile.slope * gradient / bend)
+        variance = 1 / bend + float(cross @ np.nan_to_num(covariance, nan=0.0, posinf=0.0) @ cross)
+        result = _in_parameters(answer, variance**0.5)
+    if isinstance(task.target, Compound) and task.target.noise.power is None:
+        result |= _of_power(task, answer, result)
+    return {name: result[name] for name in task.target.open}
+
+
+def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
+    """d parameter / dt times the error of t = log dispersion."""
+    noise = answer.noise
+    match noise._family():
+        case "gaussian" | "lognormal":
+            return {"scale": 0.5 * noise.scale * error}
+        case "laplace":
+            return {"scale": noise.scale * error}
+        case "gamma":
+            return {"shape": noise.shape * error}
+    return {"dispersion": noise.dispersion * error}
+
+
+def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, float]:
+    """From the curvature of the profile over the power; the dispersion follows the power, which widens its error."""
+    from neglog.inference.solve import at_power
+
+    power, step = answer.noise.power, 0.01 * min(answer.noise.power - 1, 2 - answer.noise.power)
+    values, logs = [], []
+    for p in (power - step, power, power + step):
+        value, there = at_power(task, p, answer.theta)
+        values.append(value)
+        logs.append(np.log(there.noise.dispersion))
+    bend = (values[0] - 2 * values[1] + values[2]) / step**2
+    error = bend**-0.5 if bend > 0 else np.nan
+    result = {"power": error}
+    if "dispersion" in known:
+        follows = (logs[2] - logs[0]) / (2 * step) * error * answer.noise.dispersion
+        result["dispersion"] = float(np.hypot(known["dispersion"], follows))
+    return result
+
+
+def _with_scale(task: Task, answer: Answer) -> tuple[Array, float]:
+    """Huber with its scale: the covariance of (b, -tau) carried over to (theta, scale)."""
+    target, engine = task.target, answer.engine
+    scale = answer.noise.scale
+    wide = engine.with_loss(target.response_loss())  # type: ignore[attr-defined]
+    place = wide.response_place
+    theta = np.insert(answer.theta / scale, place, -1 / scale)
+    objective = ConcomitantObjective(wide, task.wide_penalty(wide), target.total(), place)
+    point = objective.at(theta, True)
+    assert point.hessian is not None
+    free = np.insert(_free(task, answer), place, True)
+    covariance = inverse(point.hessian, free)
+    # theta = b / tau, scale = 1 / tau, with s = -tau: d theta / db = scale, d theta / ds = theta * scale, d scale / ds = scale^2
+    turn = scale * np.eye(len(theta))
+    turn[:, place] = np.insert(answer.theta, place, 0.0) * scale
+    turn[place, place] = scale**2
+    held = np.isnan(covariance.diagonal())
+    carried = turn @ np.where(held[:, None] | held, 0.0, covariance) @ turn.T
+    carried[held] = np.nan
+    keep = np.arange(len(theta)) != place
+    return carried[np.ix_(keep, keep)], float(np.sqrt(carried[place, place]))

@@ -1,0 +1,199 @@
+"""What a fit found: coefficients, the noise with its parameters filled in, and how sure both are."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog.design import split
+from neglog.design.design import Schema
+from neglog.distributions.arrays import Array
+from neglog.distributions.base import Noise, Prior
+from neglog.engines.memory import Loss, Memory
+from neglog.inference.information import Information, information_of
+from neglog.inference.messages import message_of
+from neglog.inference.rows import combined_offset
+from neglog.inference.solve import Answer, Task
+
+
+class Fit:
+    """The most probable coefficients under a noise and a prior, and what follows from them.
+
+    `coef` and `intercept` belong to the columns as they were given; `noise` and `prior` have every parameter filled in.
+    `nll`, `penalty` and `objective` are in nats over the whole sample. What costs another pass over the data is computed
+    when it is first asked for.
+    """
+
+    noise: Noise
+    prior: Prior
+    coef: Array
+    intercept: Any
+    converged: bool
+    n_iter: int
+
+    def __init__(self, task: Task, answer: Answer, prior: Prior) -> None:
+        self._task, self._answer, self.prior = task, answer, prior
+        intercepts, coefs = answer.engine.public(answer.theta)
+        single = answer.engine.loss.classes == 1
+        self.coef = coefs[0] if single else coefs
+        self.intercept = float(intercepts[0]) if single else intercepts
+        self.noise = answer.noise
+        self.converged, self.n_iter = answer.converged, answer.iterations
+        self.certificate = answer.certificate
+        self.schema: Schema = answer.engine.design.schema
+
+    @cached_property
+    def message(self) -> str:
+        """How the search ended, in a sentence; where it failed, with causes and remedies."""
+        return message_of(self._task, self._answer)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return self.schema.names
+
+    @property
+    def classes(self) -> Array:
+        """The labels of a Categorical target, in the order of the rows of `coef`."""
+        labels: Array = self._task.target.classes  # type: ignore[attr-defined]
+        return labels
+
+    # ---- nats ------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def nll(self) -> float:
+        """-log p of the sample, every constant included."""
+        task, answer = self._task, self._answer
+        eta = answer.engine.predict(answer.theta)
+        target = task.target
+        rows = target.rows_nll(self.noise, eta, target.p, target.raw)
+        if target.w is not None:
+            rows = np.where(target.w > 0, rows, 0.0)
+        return target.total(rows)
+
+    @cached_property
+    def penalty(self) -> float:
+        """-log prior of the coefficients, without the terms that do not depend on them."""
+        return float(self.prior.penalty(self.coef))
+
+    @property
+    def objective(self) -> float:
+        """nll + penalty: what was minimised."""
+        return self.nll + self.penalty
+
+    @property
+    def log_likelihood(self) -> float:
+        """-nll."""
+        return -self.nll
+
+    @property
+    def n_parameters(self) -> int:
+        """Every parameter that was estimated: coefficients that are not 0, intercepts, and those of the noise."""
+        task, answer = self._task, self._answer
+        free = int(np.count_nonzero(task.penalty.flat | (answer.theta[: task.engine.width] != task.penalty.kink)))
+        if answer.null is not None:
+            free -= answer.null.shape[1]
+        if task.target.loss.classes > 1:  # of which only differences between classes count
+            free -= int(np.count_nonzero(task.penalty.flat)) // task.target.loss.classes
+        return free + len(task.target.open)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, 2 nll + 2 per parameter."""
+        return 2 * self.nll + 2 * self.n_parameters
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, 2 nll + log(number of rows) per parameter."""
+        return float(2 * self.nll + np.log(self._task.target.total()) * self.n_parameters)
+
+    def _loss(self, task: Task, answer: Answer) -> float:
+        target = task.target
+        noise = answer.noise if self.noise is None else self.noise
+        prediction = noise.given(answer.engine.predict(answer.theta))
+        p = 1.0 if target.p is None else target.p
+        return target.total(p * np.asarray(self._unit_loss(prediction, target.raw)))
+
+    def _unit_loss(self, law: Any, y: Array) -> Array:
+        location = law.parameters[law.location]
+        prediction = np.exp(location) if law._family() == "lognormal" else location
+        return np.asarray(self.noise.loss(y, prediction))
+
+    @cached_property
+    def d2(self) -> float:
+        """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance."""
+        from neglog.inference.null import null_answer
+
+        null_task, answer = null_answer(self._task)
+        return 1 - self._loss(self._task, self._answer) / self._loss(null_task, answer)
+
+    @cached_property
+    def deviance(self) -> float:
+        """Twice the loss over the sample at dispersion one, where the noise has a deviance."""
+        per_loss = self.noise.deviance_per_loss
+        if self.noise._family() == "bernoulli":
+            per_loss = 2.0
+        if per_loss is None:
+            raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
+        return per_loss * self._loss(self._task, self._answer)
+
+    # ---- uncertainty -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _information(self) -> Information:
+        return information_of(self._task, self._answer)
+
+    @property
+    def standard_errors(self) -> Array:
+        """Of the coefficients, in their shape: from the inverse of the observed information, prior included."""
+        errors = self._information.coefficients
+        return errors[0] if errors.shape[0] == 1 else errors
+
+    @property
+    def intercept_standard_error(self) -> Any:
+        """Of the intercept."""
+        errors = self._information.intercepts
+        return float(errors[0]) if len(errors) == 1 else errors
+
+    @property
+    def noise_standard_errors(self) -> dict[str, float]:
+        """Of the estimated parameters of the noise, by name."""
+        return self._information.noise
+
+    def summary(self, level: float = 0.95) -> "Any":
+        """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself."""
+        from neglog.inference.summary import Summary
+
+        return Summary(self, level)
+
+    # ---- predictions ---------------------------------------------------------------------------------------------------------
+
+    def raw_prediction(
+        self, X: Any, *, offset: ArrayLike | str | None = None, exposure: ArrayLike | str | None = None
+    ) -> Array:
+        """eta = offset + intercept + X coef, before the link."""
+        X, values = split(X, {"offset": offset, "exposure": exposure})
+        design = self.schema.read(X)
+        shift = combined_offset(self.noise, values["offset"], values["exposure"])
+        classes = np.atleast_1d(self.intercept)
+        y = np.zeros(design.rows)
+        loss = Loss("gaussian", "identity") if len(classes) == 1 else Loss("softmax", "softmax", classes=len(classes))
+        engine = Memory(design, y, None, shift, loss, centre=np.zeros(design.columns))
+        eta = engine.predict(engine.native(self.coef, classes))
+        if not np.all(np.isfinite(eta)):
+            design.check_finite()
+        return eta
+
+    def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The law of y for each row of X, at the fitted parameters."""
+        return self.noise.given(self.raw_prediction(X, offset=offset, exposure=exposure))
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
+        """The mean of y for each row of X; for classes, their probabilities."""
+        law = self.distribution(X, offset=offset, exposure=exposure)
+        return np.asarray(law.p if law._family() == "categorical" else law.mean())
+
+    def __repr__(self) -> str:
+        ending = "" if self.converged else ", not converged"
+        return f"<Fit of {self.coef.size} coefficients: {self.noise!r}, {self.prior!r}{ending}>"

@@ -1,0 +1,41 @@
+"""Values that go with the rows of X: weights, offsets, exposures."""
+
+from typing import Any
+
+import numpy as np
+
+from neglog.design.faults import first_rows
+from neglog.distributions.arrays import Array
+from neglog.distributions.base import Noise
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit ended without having reached the optimum."""
+
+
+def checked(values: Any, what: str, *, zero: bool = False) -> Array | None:
+    """Finite numbers that are positive, or at least not negative."""
+    if values is None:
+        return None
+    good = (values >= 0 if zero else values > 0) & (values < np.inf)
+    if not good.all():
+        bad = np.flatnonzero(~good)
+        wanted = "≥ 0" if zero else "> 0"
+        raise ValueError(f"{what} must be {wanted} and finite, but {first_rows(bad, len(values))} {values[bad[0]]:.6g}")
+    return np.asarray(values, np.float64)
+
+
+def combined_offset(noise: Noise, offset: Any, exposure: Any) -> Array | None:
+    """What is added to the raw prediction: the offset and the log of the exposure."""
+    if offset is not None and not np.isfinite(offset).all():
+        bad = np.flatnonzero(~np.isfinite(offset).reshape(len(offset), -1).all(axis=1))
+        raise ValueError(f"offset must be finite, but {first_rows(bad, len(offset))} {offset[bad[0]]}")
+    if exposure is None:
+        return None if offset is None else np.asarray(offset, np.float64)
+    if noise.link.name != "log":
+        raise ValueError(
+            f"exposure multiplies the mean, which needs the log link, but {noise!r} has the link {noise.link.name!r}; "
+            "use offset, which is added to the raw prediction, or precision"
+        )
+    logs = np.log(checked(exposure, "exposure"))
+    return logs if offset is None else logs + offset

@@ -1,0 +1,354 @@
+"""Which solver answers which question."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions.arrays import Array
+from neglog.engines.memory import Memory
+from neglog.engines.moments import Moments
+from neglog.inference.compound import Compound
+from neglog.inference.targets import Absolutes, HuberTarget, Squares, Target
+from neglog.solvers import scalar
+from neglog.solvers.concomitant import ConcomitantObjective
+from neglog.solvers.lasso import proximal_newton
+from neglog.solvers.newton import Solution, newton, polish
+from neglog.solvers.objective import Objective
+from neglog.solvers.penalty import Penalty
+from neglog.solvers.systems import newton_step
+from neglog.solvers.working_set import working_set_lasso
+
+SAMPLE_SHARE = 1 / 50  # of the rows, for the start
+SAMPLE_PER_COLUMN = 50  # rows, at least
+WORTH_SAMPLING = 400_000  # numbers in X, at least
+WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
+POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
+
+
+@dataclass
+class Answer:
+    """Where the search ended, in the core's order of coefficients, and the noise with its open parameters filled in."""
+
+    theta: Array
+    noise: Any
+    converged: bool
+    iterations: int
+    decrement: float
+    engine: Memory
+    penalty: Penalty
+    null: Array | None = None
+    stuck: bool = False
+    certificate: Any = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Task:
+    """One fit: target and rows, prior, and how far to go."""
+
+    target: Target
+    engine: Memory
+    penalty: Penalty
+    tol: float
+    max_iter: int
+
+    def objective(self, engine: Any, rows: Any = slice(None), penalty: Penalty | None = None) -> Objective:
+        """The objective on these rows, which count as much as all."""
+        target = self.target
+        factor = 1.0 if rows == slice(None) else target.total() / target.total(rows=rows)
+        penalty = self.penalty if penalty is None else penalty
+        return Objective(
+            engine, penalty, target.dispersion(rows), convex=target.convex, gauge=self.gauge(engine, penalty), factor=factor
+        )
+
+    def gauge(self, engine: Any, penalty: Penalty) -> Array | None:
+        """For classes: the matrix that averages each unpenalised coefficient over them."""
+        classes = self.target.loss.classes
+        if classes == 1:
+            return None
+        columns = engine.width // classes
+        flat = penalty.flat[:columns].astype(float)
+        return np.tile(np.diag(flat / classes), (classes, classes))
+
+    def wide_penalty(self, wide: Memory) -> Penalty:
+        """The penalty with a place for the response, which has none."""
+        terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
+        return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
+
+    def sample_rows(self) -> slice | None:
+        """Evenly spread rows to start on, if there are enough for that to pay."""
+        engine = self.engine
+        count = max(SAMPLE_PER_COLUMN * engine.columns, int(engine.rows * SAMPLE_SHARE))
+        step = engine.rows // count
+        return slice(None, None, step) if step >= 4 and engine.rows * engine.columns >= WORTH_SAMPLING else None
+
+
+def solve(task: Task) -> Answer:
+    """The answer by the solver that fits noise and prior."""
+    target = task.target
+    if isinstance(target, Compound) and target.noise.power is None:
+        return _solve_power(task, target)
+    if isinstance(target, Absolutes):
+        from neglog.inference.absolute import solve_absolute
+
+        return solve_absolute(task)
+    if isinstance(target, HuberTarget) and target.open:
+        return _solve_huber(task, target)
+    if isinstance(target, Squares) and target.noise.link.name == "identity":
+        return _solve_squares(task)
+    return _solve_general(task)
+
+
+def _answer(task: Task, solution: Solution, engine: Memory | None = None) -> Answer:
+    point = solution.point
+    return Answer(
+        point.theta,
+        task.target.filled(point.dispersion),
+        solution.converged,
+        solution.iterations,
+        solution.decrement,
+        task.engine if engine is None else engine,
+        task.penalty,
+        solution.null,
+        solution.stuck,
+    )
+
+
+# ---- any noise ---------------------------------------------------------------------------------------------------------
+
+
+def _solve_general(task: Task, theta: Array | None = None) -> Answer:
+    theta = start(task) if theta is None else theta
+    objective = task.objective(task.engine)
+    if task.penalty.smooth:
+        return _answer(task, _minimise_smooth(task, objective, theta))
+    return _answer(task, _minimise_absolute(task, objective, theta))
+
+
+def _minimise_smooth(task: Task, objective: Objective, theta: Array) -> Solution:
+    rows = task.sample_rows()
+    spent = 0
+    if rows is not None:
+        part = task.objective(task.engine.take(rows), rows)
+        first = newton(part, theta, 0.1, 25)
+        matrix = first.point.hessian
+        if np.isfinite(first.point.value):
+            theta = first.point.theta
+            if first.null is not None:  # the sample does not know all columns
+                matrix = objective.at(theta, True).hessian
+        if matrix is not None and newton_step(matrix, np.ones(len(theta))).null is None:
+            polished = polish(objective, theta, matrix, task.tol, task.max_iter)
+            if polished.converged:
+                return polished
+            if np.isfinite(polished.point.value):
+                theta, spent = polished.point.theta, polished.iterations
+    solution = newton(objective, theta, task.tol, max(task.max_iter - spent, 0))
+    solution.iterations += spent
+    return solution
+
+
+def _minimise_absolute(task: Task, objective: Objective, theta: Array) -> Solution:
+    engine = task.engine
+    if engine.width > WIDE:
+        return working_set_lasso(
+            engine, task.penalty, lambda e, p: task.objective(e, penalty=p), theta, task.tol, task.max_iter
+        )
+    rows = task.sample_rows()
+    matrix = None
+    if rows is not None:
+        part = task.objective(engine.take(rows), rows)
+        first = proximal_newton(part, theta, 0.1, 25)
+        if np.isfinite(first.point.value) and first.point.hessian is not None:
+            theta, matrix = first.point.theta, first.point.hessian
+    return proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
+
+
+def start(task: Task) -> Array:
+    """The intercept-only fit, roughly; without an intercept a regression of the links of y."""
+    target, engine = task.target, task.engine
+    theta = task.penalty.centre + task.penalty.kink
+    if engine.loss.classes > 1:
+        return theta
+    link = target.noise.link
+    middle = target.middle()
+    if engine.intercept:
+        if link.name == "log":
+            offset = engine.offset
+            base = 0.0
+            if offset is not None:
+                top = offset.max()
+                base = top + float(np.log(np.average(np.exp(offset - top), weights=engine.weight)))
+            if middle <= 0:
+                middle = 0.5 / max(target.total(), 1.0) if target.family != "gaussian" else 1.0
+            theta[0] = np.log(middle) - base
+        else:
+            eta = float(link.forward(middle))
+            theta[0] = (eta if np.isfinite(eta) else 1.0) - (0.0 if engine.offset is None else float(engine.offset.mean()))
+        return theta
+    if link.name in ("identity", "inverse", "sqrt") and target.family != "gaussian":
+        positive = np.where(target.y > 0, target.y, 0.5 * middle)
+        moments = Memory(
+            engine.design, np.asarray(link.forward(positive)), engine.weight, engine.offset, engine.loss, intercept=False
+        ).moments()
+        return np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0]
+    return theta
+
+
+# ---- least squares ------------------------------------------------------------------------------------------------------
+
+
+def _solve_squares(task: Task) -> Answer:
+    engine = task.engine
+    theta = task.penalty.centre + task.penalty.kink
+    if engine.width > WIDE and not task.penalty.smooth:
+        return _answer(task, _minimise_absolute(task, task.objective(engine), theta))
+    gram = engine.moments()
+    if not np.isfinite(gram).all():
+        return Answer(np.full(engine.width, np.nan), task.target.noise, False, 0, np.inf, engine, task.penalty)
+    small = task.objective(Moments(gram))
+    solver = newton if task.penalty.smooth else proximal_newton
+    solution = solver(small, theta, task.tol, task.max_iter)
+    if _needs_rows(gram, solution):
+        solution = _refined(task, solution)
+    return _answer(task, solution)
+
+
+def _needs_rows(gram: Array, solution: Solution) -> bool:
+    """Whether rounding in the Gram matrix may show: a nearly exact fit, or columns that are nearly collinear."""
+    squares, theta = gram[-1, -1], np.append(solution.point.theta, -1.0)
+    left = float(theta @ gram @ theta)
+    return left < 1e-6 * squares or solution.pivot < 1e-4
+
+
+def _refined(task: Task, solution: Solution) -> Solution:
+    """One or two steps with residuals from the rows themselves, which lose no digits to the squares of the columns."""
+    objective = task.objective(task.engine)
+    hessian = solution.point.hessian
+    if not task.penalty.smooth or solution.null is not None or hessian is None:
+        end = objective.at(solution.point.theta, False)
+        solution.point.dispersion = end.dispersion
+        return solution
+    better = polish(objective, solution.point.theta, hessian, min(task.tol, 1e-9), 3)
+    if better.point.value <= solution.point.value or np.isnan(solution.point.value):
+        solution.point = better.point
+    return solution
+
+
+# ---- Huber with its scale ---------------------------------------------------------------------------------------------------
+
+
+def _solve_huber(task: Task, target: HuberTarget) -> Answer:
+    if not task.penalty.smooth or target.noise.link.name != "identity":
+        return _alternate_scale(task, target)
+    rows = task.sample_rows()
+    wide = task.engine.with_loss(target.response_loss())
+    place = wide.response_place
+    residuals = target.y if wide.offset is None else target.y - wide.offset
+    some = residuals[:: max(1, len(residuals) // 10_000)]
+    centre = float(np.median(some)) if wide.intercept else 0.0
+    spread = float(np.median(np.abs(some - centre))) or float(np.std(some)) or 1.0
+    tau = 0.6745 / spread
+    penalty = task.wide_penalty(wide)
+    theta = (penalty.centre) * tau
+    theta[place] = -tau
+    if wide.intercept:
+        theta[0] = centre * tau
+
+    def objective(engine: Memory, part: slice | None) -> ConcomitantObjective:
+        count = target.total() if part is None else target.total(rows=part)
+        return ConcomitantObjective(engine, penalty, count, place, target.total() / count)
+
+    full = objective(wide, None)
+    solution = None
+    if rows is not None:
+        first = newton(objective(wide.take(rows), rows), theta, 0.1, 50)
+        if first.null is None and first.point.hessian is not None:
+            theta = first.point.theta
+            solution = polish(full, theta, first.point.hessian, task.tol, task.max_iter)
+    if solution is None or not solution.converged:
+        spent = solution.iterations if solution else 0
+        solution = newton(full, theta if solution is None else solution.point.theta, task.tol, max(task.max_iter - spent, 0))
+    tau = -solution.point.theta[place]
+    answer = _answer(task, solution)
+    answer.theta = np.delete(solution.point.theta, place) / tau
+    answer.noise = target.noise._replaced(_scale=float(1 / tau))
+    if answer.null is not None:
+        answer.null = np.delete(answer.null, place, axis=0)
+    return answer
+
+
+def _alternate_scale(task: Task, target: HuberTarget) -> Answer:
+    """Coefficients at the scale, scale at the coefficients, in turn."""
+    theta = start(task)
+    scale, delta = 0.0, target.noise.delta
+    residuals = target.y - task.engine.predict(theta)
+    following = float(np.median(np.abs(residuals))) * 1.4826 or 1.0
+    iterations = 0
+    while True:
+        scale = following
+        known = type(target)(target.noise._replaced(_scale=scale), target.raw, target.w, target.p)
+        engine = task.engine.with_loss(known.loss)
+        answer = _solve_general(Task(known, engine, task.penalty, task.tol, task.max_iter - iterations), theta)
+        theta, iterations = answer.theta, iterations + max(answer.iterations, 1)
+        location = np.asarray(target.noise.link.inverse(engine.predict(theta)))
+        z = (target.y - location) * (1.0 if target.p is None else np.sqrt(target.p))
+        following = huber_scale(z, target, delta, scale)
+        answer.engine, answer.noise, answer.iterations = task.engine, target.noise._replaced(_scale=following), iterations
+        if abs(following / scale - 1) <= 1e-10 or iterations >= task.max_iter:
+            answer.converged = answer.converged and abs(following / scale - 1) <= 1e-10
+            return answer
+
+
+def huber_scale(residuals: Array, target: Target, delta: float, scale: float) -> float:
+    """The root of mean(z psi(z)) = 1 in the scale, z = residuals / scale, by Newton's method in 1 / scale."""
+    for _ in range(100):
+        z = residuals / scale
+        inside = np.abs(z) <= delta
+        psi = np.where(inside, z, delta * np.sign(z))
+        off = target.total(z * psi) / target.total() - 1
+        tilt = target.total(z * psi + np.where(inside, z**2, 0.0)) / target.total()
+        following = scale / max(1 - off / tilt, 0.1)
+        if abs(following / scale - 1) <= 1e-14:
+            break
+        scale = following
+    return float(scale)
+
+
+# ---- Tweedie with its power ----------------------------------------------------------------------------------------------------
+
+
+def at_power(task: Task, power: float, theta: Array | None = None) -> tuple[float, Answer]:
+    """The best objective at this power, up to a constant, and the answer there."""
+    assert isinstance(task.target, Compound)
+    target = task.target.at_power(power)
+    engine = task.engine.with_loss(target.loss)
+    here = Task(target, engine, task.penalty, task.tol, task.max_iter)
+    answer = _solve_general(here, theta)
+    objective = here.objective(engine)
+    loss = engine.evaluate(answer.theta, False)[0]
+    profile = objective.dispersion.profile(loss)
+    answer.noise = target.filled(profile.dispersion)
+    value = profile.value + task.penalty.quadratic(answer.theta)[0] + task.penalty.absolute(answer.theta)
+    return value - target.constant_of_known(profile.dispersion), answer
+
+
+def _solve_power(task: Task, target: Compound) -> Answer:
+    answers: dict[float, Answer] = {}
+    theta: list[Array | None] = [None]
+
+    def profile(power: float) -> float:
+        value, answer = at_power(task, power, theta[0])
+        theta[0], answers[power] = answer.theta, answer
+        return value
+
+    power = scalar.minimise(profile, *POWERS, 1.5, 1e-6)
+    answer = answers[power]
+    answer.iterations = len(answers)
+    if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
+        answer.converged = False
+        answer.notes.append(
+            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range between 1 and 2; "
+            "near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
+        )
+    return answer

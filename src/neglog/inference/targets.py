@@ -1,0 +1,325 @@
+"""How each noise is fitted: what the native pass sees as y, weight and loss, and which of the noise's parameters are open.
+
+A row counts by its weight w (the row repeated) and has its own dispersion phi / p (p its precision). For most noises the nll
+of a row is p loss / phi plus a term free of the prediction, so that the pass sees the weight w p and dispersion one.
+"""
+
+from abc import ABC
+from typing import Any
+
+import numpy as np
+
+from neglog.design.faults import first_rows
+from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, Huber, Laplace, LogNormal, Poisson, Tweedie
+from neglog.distributions.arrays import Array
+from neglog.distributions.base import Noise
+from neglog.distributions.lazy import special
+from neglog.engines.memory import ONE, Loss
+from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional
+
+ALL = slice(None)
+CONVEX = {
+    "gaussian": ("identity",),
+    "laplace": ("identity",),
+    "huber": ("identity",),
+    "poisson": ("log", "identity", "sqrt"),
+    "gamma": ("log", "inverse"),
+    "tweedie": ("log",),
+    "bernoulli": ("logit", "probit", "cloglog"),
+    "softmax": ("softmax",),
+}
+
+
+class Target(ABC):
+    """A noise with the y it is to explain. `w` and `p` are None where all ones."""
+
+    family: str
+
+    def __init__(self, noise: Any, y: Array, w: Array | None, p: Array | None) -> None:
+        self.noise, self.raw, self.w, self.p = noise, y, w, p
+        self.y = y
+        self.check()
+
+    def check(self) -> None:
+        """Refuse a y that the noise cannot explain."""
+
+    # ---- what the pass sees --------------------------------------------------------------------------------------------
+
+    @property
+    def loss(self) -> Loss:
+        """The kernel at dispersion one."""
+        return Loss(self.family, self.noise.link.name)
+
+    @property
+    def weight(self) -> Array | None:
+        """The weight of each row in the pass."""
+        if self.w is None or self.p is None:
+            return self.p if self.w is None else self.w
+        return self.w * self.p
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is convex in the raw prediction."""
+        return self.loss.link in CONVEX[self.loss.family]
+
+    # ---- what is open ---------------------------------------------------------------------------------------------------
+
+    open: tuple[str, ...] = ()  # names of the parameters that are to be estimated
+
+    def dispersion(self, rows: Any = ALL) -> Dispersion:
+        """What is known about the dispersion, for all or some rows."""
+        return Known(1.0)
+
+    def filled(self, dispersion: float) -> Any:
+        """The noise with this dispersion."""
+        return self.noise
+
+    # ---- start and end ---------------------------------------------------------------------------------------------------
+
+    def total(self, values: Any = 1.0, rows: Any = ALL) -> float:
+        """The sum over rows, each counted by w."""
+        if self.w is None:
+            return float(np.broadcast_to(values, self.y[rows].shape).sum())
+        return float(np.sum(self.w[rows] * values))
+
+    def middle(self) -> float:
+        """The mean of y, as a start."""
+        weight = self.weight
+        return float(self.y.mean() if weight is None else weight @ self.y / weight.sum())
+
+    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+        """-log p of each y at raw prediction eta under the filled noise, every constant included."""
+        return np.asarray(_with_precision(noise, p).given(eta).nll(y))
+
+
+def _with_precision(noise: Any, p: Array | None) -> Any:
+    """The noise whose dispersion is divided by p, row by row."""
+    if p is None:
+        return noise
+    match noise:
+        case Gaussian() | LogNormal() | Huber():
+            return noise._replaced(_scale=noise.scale / np.sqrt(p))
+        case Laplace():
+            return noise._replaced(_scale=noise.scale / p)
+        case Gamma():
+            return noise._replaced(_shape=noise.shape * p)
+        case Tweedie():
+            return noise._replaced(_dispersion=noise.dispersion / p)
+    raise TypeError(f"{type(noise).__name__} has no dispersion")
+
+
+def _require(noise: Any, good: Any, y: Array, wanted: str, remedy: str = "") -> None:
+    """Refuse y unless all are good."""
+    if np.all(good):
+        return
+    bad = np.flatnonzero(~np.asarray(good))
+    raise ValueError(
+        f"{type(noise).__name__} noise needs {wanted}, but {first_rows(bad, len(y))} {y[bad[0]]:.6g}{remedy}"
+    )
+
+
+class Squares(Target):
+    """Gaussian: the dispersion is scale^2, and least squares for the identity link."""
+
+    family = "gaussian"
+
+    @property
+    def open(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("scale",) if self.noise.scale is None else ()
+
+    def dispersion(self, rows: Any = ALL) -> Dispersion:
+        if self.noise.scale is not None:
+            return Known(self.noise.scale**2)
+        return Proportional(0.5 * self.total(rows=rows))
+
+    def filled(self, dispersion: float) -> Any:
+        return self.noise._replaced(_scale=float(np.sqrt(dispersion))) if self.open else self.noise
+
+
+class LogSquares(Squares):
+    """LogNormal: least squares on log y."""
+
+    def check(self) -> None:
+        _require(self.noise, self.raw > 0, self.raw, "y > 0", "; a Tweedie noise takes zeros, a Gaussian any number")
+        self.y = np.log(self.raw)
+
+
+class Absolutes(Target):
+    """Laplace: the dispersion is the scale."""
+
+    family = "laplace"
+
+    @property
+    def open(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("scale",) if self.noise.scale is None else ()
+
+    def dispersion(self, rows: Any = ALL) -> Dispersion:
+        return Known(self.noise.scale) if self.noise.scale is not None else Proportional(self.total(rows=rows))
+
+    def filled(self, dispersion: float) -> Any:
+        return self.noise._replaced(_scale=float(dispersion)) if self.open else self.noise
+
+
+class HuberTarget(Target):
+    """Huber: the scale is part of the loss. While it is open, 1 / scale is fitted as the coefficient of y."""
+
+    family = "huber"
+
+    def check(self) -> None:
+        if self.noise.delta is None:
+            raise ValueError("Huber noise needs its delta, which a fit does not estimate; the default is delta=1.345")
+
+    @property
+    def open(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("scale",) if self.noise.scale is None else ()
+
+    @property
+    def loss(self) -> Loss:
+        sharpness = ONE if self.p is None else np.sqrt(self.p)
+        scale = 1.0 if self.noise.scale is None else self.noise.scale
+        return Loss("huber", self.noise.link.name, sharpness / scale, np.full(1, float(self.noise.delta)))
+
+    def response_loss(self) -> Loss:
+        """With y as a column whose coefficient is -1 / scale."""
+        sharpness = ONE if self.p is None else np.sqrt(self.p)
+        return Loss("huber", "identity", sharpness, np.full(1, float(self.noise.delta)), response=True)
+
+    @property
+    def weight(self) -> Array | None:
+        return self.w
+
+
+class Counts(Target):
+    """Poisson. A row of precision p states y as a rate: p y is the count, with mean p mu."""
+
+    family = "poisson"
+
+    def check(self) -> None:
+        y = self.raw if self.p is None else self.raw * self.p
+        whole = np.round(y)
+        close = y == whole if self.p is None else np.abs(y - whole) <= 1e-9 * np.maximum(whole, 1)
+        what = "counts 0, 1, 2, …" if self.p is None else "y * precision to be counts 0, 1, 2, …"
+        _require(self.noise, close & (y >= 0), y, what, "; amounts that are not counts may be Gamma or Tweedie")
+
+    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+        if p is None:
+            return np.asarray(noise.given(eta).nll(y))
+        return np.asarray(Poisson(p * noise.link.inverse(eta)).nll(np.round(y * p)))
+
+
+class Amounts(Target):
+    """Gamma: the dispersion is 1 / shape."""
+
+    family = "gamma"
+    power = 2.0
+
+    def check(self) -> None:
+        _require(self.noise, self.raw > 0, self.raw, "y > 0", "; a Tweedie noise takes zeros")
+
+    @property
+    def open(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("shape",) if self.noise.shape is None else ()
+
+    def dispersion(self, rows: Any = ALL) -> Dispersion:
+        return Known(1 / self.noise.shape) if self.noise.shape is not None else self._gamma_dispersion(rows)
+
+    def _gamma_dispersion(self, rows: Any) -> Dispersion:
+        saturated = self.saturated(rows)
+        if self.p is None:
+            return GammaDispersion(saturated, np.full(1, self.total(rows=rows)), ONE)
+        w = np.ones(len(self.y)) if self.w is None else self.w
+        return GammaDispersion(saturated, np.ascontiguousarray(w[rows]), np.ascontiguousarray(self.p[rows]))
+
+    def saturated(self, rows: Any) -> float:
+        """What the pass's loss is at predictions equal to y: the loss at mean 1 less half the deviance from there."""
+        y, power = self.y[rows], self.power
+        at_one = (0.0 if power == 2 else 1 / (2 - power)) - (0.0 if power == 1 else y / (1 - power))
+        p = 1.0 if self.p is None else self.p[rows]
+        law = Tweedie(1.0, power, 1.0)
+        return self.total(p * (at_one - law.loss(y, np.ones_like(y))), rows)
+
+    def filled(self, dispersion: float) -> Any:
+        return self.noise._replaced(_shape=float(1 / dispersion)) if self.open else self.noise
+
+
+class Binary(Target):
+    """Bernoulli. A row of precision p states y as the share of ones among p trials."""
+
+    family = "bernoulli"
+
+    def check(self) -> None:
+        y = self.raw
+        if self.p is None:
+            _require(self.noise, (y == 0) | (y == 1), y, "y = 0 or 1", "; shares of several trials take precision=trials")
+            return
+        _require(self.noise, (y >= 0) & (y <= 1), y, "y between 0 and 1, the share of ones")
+        for values, what in ((self.p, "precision to be a number of trials"), (y * self.p, "y * precision to be a number of ones")):
+            _require(self.noise, np.abs(values - np.round(values)) <= 1e-9 * np.maximum(values, 1), values, what)
+
+    def middle(self) -> float:
+        mean = super().middle()
+        rows = self.total()
+        return float(np.clip(mean, 0.5 / (rows + 1), 1 - 0.5 / (rows + 1)))  # all alike has no finite raw prediction
+
+    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+        if p is None:
+            return np.asarray(noise.given(eta).nll(y))
+        trials, ones = np.round(p), np.round(p * y)
+        choices = special.gammaln(trials + 1) - special.gammaln(ones + 1) - special.gammaln(trials - ones + 1)
+        return np.asarray(ones * noise.given(eta).nll(1.0) + (trials - ones) * noise.given(eta).nll(0.0) - choices)
+
+
+class Classes(Target):
+    """Categorical: y holds class numbers; `classes` their labels."""
+
+    family = "softmax"
+
+    def __init__(self, noise: Any, y: Any, w: Array | None, p: Array | None) -> None:
+        if p is not None:
+            raise ValueError("Categorical noise has no dispersion that a precision could divide; use sample_weight")
+        self.classes, codes = np.unique(y, return_inverse=True)
+        if len(self.classes) < 2:
+            raise ValueError(f"Categorical noise needs at least two classes, but y is {self.classes[0]!r} throughout")
+        super().__init__(noise, codes.astype(np.float64).reshape(-1), w, p)
+
+    @property
+    def loss(self) -> Loss:
+        return Loss("softmax", "softmax", classes=len(self.classes))
+
+    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+        return np.asarray(noise.given(eta).nll(y))
+
+
+def make_target(noise: Any, y: Any, w: Array | None, p: Array | None) -> Target:
+    """The target of a noise."""
+    if not isinstance(noise, Noise):
+        raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
+    for name, value in noise.parameters.items():
+        if name != noise.location and np.ndim(value):
+            raise ValueError(
+                f"{type(noise).__name__}: {name} must be one number in a fit, not an array of shape {np.shape(value)}; "
+                f"rows of different dispersion take precision="
+            )
+    from neglog.inference.compound import Compound
+
+    match noise:
+        case Gaussian():
+            return Squares(noise, y, w, p)
+        case LogNormal():
+            return LogSquares(noise, y, w, p)
+        case Laplace():
+            return Absolutes(noise, y, w, p)
+        case Huber():
+            return HuberTarget(noise, y, w, p)
+        case Poisson():
+            return Counts(noise, y, w, p)
+        case Gamma():
+            return Amounts(noise, y, w, p)
+        case Tweedie():
+            return Compound(noise, y, w, p)
+        case Bernoulli():
+            return Binary(noise, y, w, p)
+        case Categorical():
+            return Classes(noise, y, w, p)
+    raise TypeError(f"{type(noise).__name__} cannot be fitted yet")
+

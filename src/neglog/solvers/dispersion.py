@@ -1,0 +1,113 @@
+"""The dispersion that is fitted along with the coefficients.
+
+At dispersion phi = e^t the nll of the sample is U e^-t + C(t): U is half the deviance, a function of the coefficients alone,
+and C the nll of the sample at predictions equal to y. The best t is a function of U, so that the coefficients can be fitted
+to the minimum over t, as if there were no t.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from neglog import _core
+from neglog.distributions.arrays import Array
+from neglog.distributions.lazy import special
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The minimum over t at some U: value, its first and second derivative in U, and the dispersion reached."""
+
+    value: float
+    slope: float
+    bend: float
+    dispersion: float
+
+
+class Dispersion(ABC):
+    """What is known about the dispersion."""
+
+    saturated = 0.0  # what the loss of the pass is at predictions equal to y: U is the loss less this
+
+    @abstractmethod
+    def profile(self, loss: float) -> Profile:
+        """The best dispersion for a given sum of the loss."""
+
+
+class Known(Dispersion):
+    """Stated: U counts by 1 / phi."""
+
+    def __init__(self, dispersion: float) -> None:
+        self.dispersion = dispersion
+
+    def profile(self, loss: float) -> Profile:
+        """A straight line in the loss."""
+        return Profile(loss / self.dispersion, 1 / self.dispersion, 0.0, self.dispersion)
+
+
+class Proportional(Dispersion):
+    """C = degrees t: degrees is half the number of rows for squares, the number of rows for absolute values."""
+
+    def __init__(self, degrees: float) -> None:
+        self.degrees = degrees
+
+    def profile(self, loss: float) -> Profile:
+        """phi = U / degrees."""
+        u = max(loss, 1e-300)
+        k = self.degrees
+        return Profile(k * np.log(u / k) + k, k / u, -k / u**2, u / k)
+
+
+class Fitted(Dispersion):
+    """C from its derivatives in t; t by Newton's method, safeguarded by a bracket."""
+
+    def __init__(self, saturated: float) -> None:
+        self.saturated = saturated
+        self._t = 0.0
+
+    @abstractmethod
+    def constants(self, t: float) -> tuple[float, float, float]:
+        """C and its first two derivatives at t."""
+
+    def profile(self, loss: float) -> Profile:
+        """Newton's method on -U e^-t + C'(t) = 0 from the last t."""
+        u = max(loss - self.saturated, 1e-300)
+        t, low, high = self._t, -np.inf, np.inf
+        for _ in range(100):
+            value, slope, bend = self.constants(t)
+            near = u * np.exp(-t)
+            off, tilt = slope - near, bend + near
+            low, high = (t, high) if off < 0 else (low, t)
+            step = -off / tilt if tilt > 0 else -np.sign(off)
+            following = t + float(np.clip(step, -3.0, 3.0))
+            if not low <= following <= high:
+                following = 0.5 * (low + high)
+            if abs(following - t) <= 1e-13 * max(1.0, abs(t)):
+                break
+            t = following
+        self._t = t
+        curvature = max(tilt, 1e-300)
+        weight = np.exp(-t)
+        return Profile(near + value, weight, -(weight**2) / curvature, float(np.exp(t)))
+
+
+class GammaDispersion(Fitted):
+    """phi = 1 / shape; a row of precision p has shape p / phi. C = sum of w (log(2 pi / shape) / 2 + Stirling's error)."""
+
+    def __init__(self, saturated: float, weight: Array, precision: Array) -> None:
+        super().__init__(saturated)
+        self.weight, self.precision = weight, precision
+
+    def constants(self, t: float) -> tuple[float, float, float]:
+        shape = self.precision * np.exp(-t)
+        error, slope = np.empty_like(shape), np.empty_like(shape)
+        _core.stirling_error(shape, error)
+        _core.stirling_error_slope(shape, slope)
+        # d/dt = -shape d/dshape, of -log(shape)/2 + error(shape)
+        first = 0.5 - shape * slope
+        trigamma = special.polygamma(1, shape)
+        second = shape * slope + shape**2 * trigamma - shape - 0.5  # shape^2 error'' = shape^2 trigamma - shape - 1/2
+        value = 0.5 * np.log(2 * np.pi / shape) + error
+        w = self.weight
+        return float(w @ value), float(w @ first), float(w @ second)

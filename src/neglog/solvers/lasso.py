@@ -1,0 +1,51 @@
+"""Objectives with absolute terms: proximal Newton steps, each found by coordinate descent on the curvature matrix."""
+
+import numpy as np
+
+from neglog import _core
+from neglog.distributions.arrays import Array
+from neglog.solvers.newton import Solution, line_search
+from neglog.solvers.objective import Objective, Point
+
+SWEEPS = 100_000
+
+
+def proximal_newton(
+    objective: Objective, theta: Array, tol: float, max_iter: int, matrix: Array | None = None
+) -> Solution:
+    """From theta, with `matrix` in place of the curvature as long as that gains enough, else with the curvature itself."""
+    penalty = objective.penalty
+    point = objective.at(theta, matrix is None)
+    decrement, before = np.inf, np.inf
+    for iteration in range(max_iter + 1):
+        curvature = matrix if point.hessian is None else point.hessian
+        assert curvature is not None
+        if not np.isfinite(point.value):
+            return Solution(point, False, iteration, np.inf)
+        target = model_minimum(curvature, point, penalty.strength, penalty.kink, tol)
+        step = target - point.theta
+        slope = float(point.gradient @ step) + penalty.absolute(target) - penalty.absolute(point.theta)
+        gain = -slope - 0.5 * float(step @ curvature @ step)
+        before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
+        if decrement <= tol:
+            value = point.value - gain
+            return Solution(Point(target, value, point.gradient, point.hessian, point.dispersion), True, iteration, decrement)
+        if iteration == max_iter:
+            break
+        if matrix is not None and point.hessian is None and decrement > 0.3 * before:
+            matrix = None  # the borrowed curvature no longer pays
+            point = objective.at(point.theta, True)
+            continue
+        wanted = matrix is None
+        following = line_search(lambda t: objective.at(t, wanted), point, step, max(-slope, 0.0) ** 0.5)  # noqa: B023
+        if following is None:
+            return Solution(point, False, iteration, decrement, stuck=True)
+        point = following
+    return Solution(point, False, max_iter, decrement)
+
+
+def model_minimum(curvature: Array, point: Point, strength: Array, kink: Array, tol: float) -> Array:
+    """Where the quadratic model of the smooth part plus the absolute terms is least."""
+    x = point.theta.copy()
+    _core.coordinate_descent(curvature, point.gradient, strength, kink, 1e-3 * tol**2, SWEEPS, x)
+    return x

@@ -1,0 +1,132 @@
+"""Smooth objectives: Newton's method, and for many rows sample, curve, polish."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from neglog.distributions.arrays import Array
+from neglog.solvers.objective import Objective, Point
+from neglog.solvers.systems import Step, newton_step
+
+ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
+ROUNDING = 2e-15  # relative changes of the objective below this are noise
+
+
+@dataclass
+class Solution:
+    """Where a solver ended."""
+
+    point: Point
+    converged: bool
+    iterations: int
+    decrement: float  # distance to the optimum in posterior standard deviations, as the curvature has it
+    null: Array | None = None  # directions that the data and the prior say nothing about
+    pivot: float = 1.0  # smallest pivot of the last curvature matrix at unit diagonal: small if nearly singular
+    stuck: bool = False  # no step along a descent direction lowers the objective
+
+
+def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Solution:
+    """Newton's method with a line search. The last step is taken without looking: its error is of second order."""
+    point = objective.at(theta, True)
+    best_step: Step | None = None
+    for iteration in range(max_iter + 1):
+        if not np.isfinite(point.value):
+            return Solution(point, False, iteration, np.inf)
+        assert point.hessian is not None
+        step = newton_step(point.hessian, point.gradient)
+        if not step.definite and not objective.expected:
+            objective.expected = True  # far from the optimum the information is a better guide than the curvature
+            point = objective.at(point.theta, True)
+            continue
+        best_step = step
+        if step.decrement <= tol:
+            end = Point(point.theta + step.x, point.value - 0.5 * step.decrement**2, point.gradient, point.hessian, point.dispersion)
+            return Solution(end, True, iteration, step.decrement, step.null, step.pivot)
+        if iteration == max_iter:
+            break
+        following = line_search(lambda t: objective.at(t, True), point, step.x, step.decrement)  # noqa: B023
+        if following is None:
+            return Solution(point, False, iteration, step.decrement, step.null, stuck=True)
+        point = following
+    return Solution(point, False, max_iter, best_step.decrement if best_step else np.inf, best_step.null if best_step else None)
+
+
+def line_search(evaluate: Callable[[Array], Point], point: Point, direction: Array, decrement: float) -> Point | None:
+    """The first of ever shorter steps that lowers the objective enough; None if there is none.
+
+    `decrement` squared is minus the slope along the direction. Where the mean leaves its domain the objective is infinite or
+    no number, and the step is cut short.
+    """
+    slope = -(decrement**2)
+    length = 1.0
+    slack = ROUNDING * abs(point.value)
+    for _ in range(60):
+        following = evaluate(point.theta + length * direction)
+        if following.value <= point.value + ENOUGH * length * slope + slack:
+            return following
+        if np.isfinite(following.value):
+            excess = following.value - point.value - length * slope
+            length *= float(np.clip(-0.5 * length * slope / excess, 0.1, 0.5))
+        else:
+            length *= 0.25
+    return None
+
+
+class Metric:
+    """An approximate inverse of the curvature: a factorised matrix, improved by the changes of gradient seen since (L-BFGS)."""
+
+    def __init__(self, matrix: Array, memory: int = 10) -> None:
+        from scipy.linalg import lapack
+
+        self.scale = 1 / np.sqrt(matrix.diagonal())
+        self._lapack = lapack
+        self.factor, self.info = lapack.dpotrf(matrix * self.scale * self.scale[:, None], lower=1, clean=0)
+        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=memory)
+
+    def _solve(self, gradient: Array) -> Array:
+        return self.scale * self._lapack.dpotrs(self.factor, gradient * self.scale, lower=1)[0]
+
+    def direction(self, gradient: Array) -> Array:
+        """Minus the metric times the gradient."""
+        q = -gradient
+        coefficients = []
+        for moved, changed, inverse in reversed(self.pairs):
+            coefficients.append(inverse * (moved @ q))
+            q = q - coefficients[-1] * changed
+        q = self._solve(q)
+        for (moved, changed, inverse), a in zip(self.pairs, reversed(coefficients), strict=True):
+            q = q + (a - inverse * (changed @ q)) * moved
+        return q
+
+    def learn(self, moved: Array, changed: Array) -> None:
+        """Take in that the gradient changed by `changed` along `moved`."""
+        product = float(moved @ changed)
+        if product > 1e-14 * float(np.linalg.norm(moved) * np.linalg.norm(changed)):
+            self.pairs.append((moved, changed, 1 / product))
+
+
+def polish(objective: Objective, theta: Array, matrix: Array, tol: float, max_iter: int) -> Solution:
+    """From a good start with a good metric: passes that need the gradient only. Gives up early when they gain little."""
+    metric = Metric(matrix)
+    point = objective.at(theta, False)
+    decrements: list[float] = []
+    for iteration in range(max_iter + 1):
+        direction = metric.direction(point.gradient)
+        squared = -float(direction @ point.gradient)
+        decrements.append(squared**0.5 if squared > 0 else 0.0)
+        if not np.isfinite(point.value):
+            return Solution(point, False, iteration, np.inf)
+        if decrements[-1] <= tol:
+            end = Point(point.theta + direction, point.value - 0.5 * squared, point.gradient, None, point.dispersion)
+            return Solution(end, True, iteration, decrements[-1])
+        slow = len(decrements) > 4 and decrements[-1] > 0.3 * decrements[-4]
+        if iteration == max_iter or slow:
+            break
+        following = line_search(lambda t: objective.at(t, False), point, direction, decrements[-1])
+        if following is None:
+            return Solution(point, False, iteration, decrements[-1], stuck=True)
+        metric.learn(following.theta - point.theta, following.gradient - point.gradient)
+        point = following
+    return Solution(point, False, iteration, decrements[-1])

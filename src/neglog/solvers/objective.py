@@ -1,0 +1,81 @@
+"""What a solver minimises: the loss of all rows at its best dispersion, plus the penalty."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from neglog.distributions.arrays import Array
+from neglog.solvers.dispersion import Dispersion, Profile
+from neglog.solvers.penalty import Penalty
+
+
+class Engine(Protocol):
+    """Where the rows live: whatever can sum the loss over them."""
+
+    width: int
+
+    def evaluate(self, theta: Array, curvature: bool, expected: bool = False) -> tuple[float, Array, Array | None]:
+        """Sum, gradient and, if wanted, second derivatives of the loss."""
+        ...
+
+
+@dataclass(slots=True)
+class Point:
+    """The objective at theta: all of it, and the derivatives of its smooth part."""
+
+    theta: Array
+    value: float
+    gradient: Array
+    hessian: Array | None
+    dispersion: float
+
+
+class Objective:
+    """Loss, dispersion and penalty over one engine.
+
+    `convex=False` steps by the Fisher information at first; `factor` makes a sample count as much as all rows.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        penalty: Penalty,
+        dispersion: Dispersion,
+        *,
+        convex: bool = True,
+        gauge: Array | None = None,
+        factor: float = 1.0,
+    ) -> None:
+        self.engine, self.penalty, self.dispersion, self.factor = engine, penalty, dispersion, factor
+        self.expected = not convex
+        self.gauge = gauge
+        self.passes = 0
+
+    def at(self, theta: Array, curvature: bool) -> Point:
+        """One pass over the rows."""
+        self.passes += 1
+        loss, gradient, gram = self.engine.evaluate(theta, curvature, self.expected)
+        profile = self.dispersion.profile(loss)
+        if self.factor != 1.0:
+            f = self.factor
+            profile = Profile(f * profile.value, f * profile.slope, f * profile.bend, profile.dispersion)
+        extra, pull = self.penalty.quadratic(theta)
+        value = profile.value + extra + (0.0 if self.penalty.smooth else self.penalty.absolute(theta))
+        hessian = None
+        if gram is not None:
+            hessian = self.hessian(gram, gradient, profile)
+        return Point(theta, value, profile.slope * gradient + pull, hessian, profile.dispersion)
+
+    def hessian(self, gram: Array, gradient: Array, profile: Profile) -> Array:
+        """Second derivatives of the smooth part, without the concave term of the dispersion where that spoils them."""
+        hessian = gram
+        if profile.slope != 1.0:
+            hessian = gram * profile.slope
+        diagonal = np.einsum("ii->i", hessian)
+        if self.gauge is not None:  # classes may all be shifted alike: hold their mean where it is
+            hessian += self.gauge * diagonal.mean()
+        diagonal += self.penalty.bend
+        if profile.bend and self.penalty.smooth and not self.penalty.flat.all():
+            hessian += profile.bend * np.outer(gradient, gradient)
+        return hessian

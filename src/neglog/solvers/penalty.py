@@ -1,0 +1,46 @@
+"""The -log prior of the coefficients as a solver needs it: one quadratic and one absolute term per coefficient."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neglog.distributions.arrays import Array
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """sum of bend (theta - centre)^2 / 2 + strength |theta - kink|; zero where there is no prior."""
+
+    bend: Array
+    centre: Array
+    strength: Array
+    kink: Array
+
+    @classmethod
+    def none(cls, width: int) -> "Penalty":
+        """No prior at all."""
+        return cls(*(np.zeros(width) for _ in range(4)))
+
+    @property
+    def smooth(self) -> bool:
+        """Whether there is no absolute term."""
+        return not self.strength.any()
+
+    @property
+    def flat(self) -> Array:
+        """Which coefficients have no prior."""
+        return (self.bend == 0) & (self.strength == 0)
+
+    def quadratic(self, theta: Array) -> tuple[float, Array]:
+        """Value and gradient of the quadratic part."""
+        away = theta - self.centre
+        slope = self.bend * away
+        return 0.5 * float(slope @ away), slope
+
+    def absolute(self, theta: Array) -> float:
+        """Value of the absolute part."""
+        return float(self.strength @ np.abs(theta - self.kink))
+
+    def subset(self, chosen: Array) -> "Penalty":
+        """The terms of some coefficients."""
+        return Penalty(self.bend[chosen], self.centre[chosen], self.strength[chosen], self.kink[chosen])

@@ -1,0 +1,66 @@
+"""Newton's linear systems, also where they are singular."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neglog import _core
+from neglog.distributions.arrays import Array
+
+SMALL = 96  # up to here the core's own elimination is faster than a call of LAPACK
+SINGULAR = 1e-11  # a pivot of the matrix with unit diagonal below this counts as zero
+
+
+@dataclass(frozen=True)
+class Step:
+    """The solution of matrix * x = -gradient, its decrement sqrt(x' matrix x), and what the matrix leaves open."""
+
+    x: Array
+    decrement: float
+    null: Array | None = None  # columns span the null space, if there is one
+    pivot: float = 0.0  # smallest of the matrix at unit diagonal
+    definite: bool = True  # False: the matrix has directions of negative curvature
+
+
+def newton_step(matrix: Array, gradient: Array) -> Step:
+    """Newton's step; in the directions the matrix says nothing about, no step."""
+    x = np.empty(len(gradient))
+    pivot = _core.solve_positive(matrix, gradient, x) if len(x) <= SMALL else _solve_large(matrix, gradient, x)
+    if pivot > SINGULAR:
+        squared = float(x @ gradient)
+        return Step(-x, squared**0.5 if squared > 0 else 0.0, None, pivot)
+    return _singular_step(matrix, gradient)
+
+
+def _solve_large(matrix: Array, gradient: Array, x: Array) -> float:
+    from scipy.linalg import lapack
+
+    diagonal = matrix.diagonal()
+    if not np.all(diagonal > 0):
+        return 0.0
+    scale = 1 / np.sqrt(diagonal)
+    factor, info = lapack.dpotrf(matrix * scale * scale[:, None], lower=1, overwrite_a=1, clean=0)
+    if info:
+        return 0.0
+    x[:] = scale * lapack.dpotrs(factor, gradient * scale, lower=1)[0]
+    return float(np.min(factor.diagonal()) ** 2)
+
+
+def _singular_step(matrix: Array, gradient: Array) -> Step:
+    diagonal = matrix.diagonal().copy()
+    if not np.all(np.isfinite(matrix)):
+        return Step(np.full(len(gradient), np.nan), np.nan)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values, vectors = np.linalg.eigh(matrix * scale * scale[:, None])
+    threshold = SINGULAR * max(1.0, values[-1])
+    kept = values > threshold
+    along = vectors[:, kept].T @ (scale * gradient)
+    x = -scale * (vectors[:, kept] @ (along / values[kept]))
+    null = scale[:, None] * vectors[:, np.abs(values) <= threshold]
+    squared = float(-(x @ gradient))
+    return Step(x, squared**0.5 if squared > 0 else 0.0, null if null.shape[1] else None, 0.0, bool(values[0] >= -threshold))
+
+
+def minimum_norm(theta: Array, null: Array, counted: Array) -> Array:
+    """The point of theta + span(null) whose `counted` coordinates have the least norm."""
+    return theta - null @ np.linalg.lstsq(null[counted], theta[counted], rcond=None)[0]
