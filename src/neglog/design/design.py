@@ -94,7 +94,8 @@ class Schema:
         return Design(blocks, table.rows, len(blocks), self)
 
     def _design_of_table(self, table: Table, columns: tuple[Column, ...]) -> "Design":
-        absent = [column.name for column in columns if column.name not in table.names]
+        present = set(table.names)
+        absent = [column.name for column in columns if column.name not in present]
         if absent:
             raise ValueError(
                 f"X lacks the columns {quoted(absent)} of the model; it has {quoted(table.names) or 'no columns'}"
