@@ -61,7 +61,20 @@ def test_public_names_are_sorted_and_exist():
 
 
 @pytest.mark.parametrize(
-    "heavy", ["scipy.special", "scipy.optimize", "scipy.spatial", "scipy.stats", "rich", "sklearn", "pandas"]
+    "heavy",
+    [
+        "scipy.special",
+        "scipy.optimize",
+        "scipy.spatial",
+        "scipy.sparse",
+        "scipy.stats",
+        "rich",
+        "sklearn",
+        "narwhals",
+        "pandas",
+        "polars",
+        "pyarrow",
+    ],
 )
 def test_the_import_loads_nothing_heavy(heavy):
     code = f"import sys, neglog; sys.exit({heavy!r} in sys.modules)"

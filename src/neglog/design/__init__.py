@@ -1,0 +1,21 @@
+"""What the columns of X mean: a table, an array or a sparse matrix becomes blocks of columns with names."""
+
+from neglog.design.blocks import Block, Codes, Dense, Sparse
+from neglog.design.columns import column, split
+from neglog.design.design import Column, Design, Schema, read
+from neglog.design.tables import Level, Table
+
+__all__ = [
+    "Block",
+    "Codes",
+    "Column",
+    "Dense",
+    "Design",
+    "Level",
+    "Schema",
+    "Sparse",
+    "Table",
+    "column",
+    "read",
+    "split",
+]

@@ -1,0 +1,160 @@
+"""Blocks: columns of a design in the form in which they lie in memory. What is right already is never copied."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neglog.distributions.arrays import Array
+
+ROWS_PER_SCAN = 1 << 14  # keeps the masks of a scan in cache
+
+# A column that is not finite: its index in the block, the rows with NaN and the rows with an infinity.
+NonFinite = tuple[int, NDArray[np.intp], NDArray[np.intp]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Dense:
+    """Columns of numbers: float32 or float64, native, aligned, strides >= 0 in whole items (C, F or a view)."""
+
+    values: Array
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> "Dense":
+        """The block of a two-dimensional array; a view of it wherever its type and strides allow."""
+        return cls(laid_out(as_floats(values)))
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
+    @property
+    def columns(self) -> int:
+        """The number of coefficients."""
+        return int(self.values.shape[1])
+
+    def nonfinite(self) -> Iterator[NonFinite]:
+        """The columns that hold NaN or infinities."""
+        bad = np.zeros(self.columns, bool)
+        for start in range(0, self.rows, ROWS_PER_SCAN):
+            finite = np.isfinite(self.values[start : start + ROWS_PER_SCAN])
+            if not finite.all():  # which is quicker than column by column
+                bad |= ~finite.all(axis=0)
+        for column in np.flatnonzero(bad).tolist():
+            values = self.values[:, column]
+            yield column, np.flatnonzero(np.isnan(values)), np.flatnonzero(np.isinf(values))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Codes:
+    """One categorical column as the int32 index of each row's level; never one-hot in memory.
+
+    The code -1 stands for a level that was unknown when the schema was made: its effect is 0. With `reference` the
+    first level has no coefficient either, though its code is still 0.
+    """
+
+    codes: NDArray[np.int32]
+    levels: tuple[Any, ...]
+    reference: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.codes)
+
+    @property
+    def columns(self) -> int:
+        """The number of coefficients: one per level, or one less with a reference level."""
+        return len(self.levels) - self.reference
+
+    def nonfinite(self) -> Iterator[NonFinite]:
+        """Nothing: a code is always finite."""
+        return iter(())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sparse:
+    """Columns of a SciPy CSR array without duplicate entries; float32 or float64. Never made dense, never centred."""
+
+    matrix: Any
+
+    @classmethod
+    def of(cls, matrix: Any) -> "Sparse":
+        """The block of any SciPy sparse matrix; it shares the buffers of a CSR matrix that is sorted and of floats."""
+        from scipy.sparse import csr_array
+
+        if matrix.dtype.kind not in "buif":
+            raise TypeError(f"X must hold numbers, but is a sparse matrix of the type {matrix.dtype}")
+        rows = matrix.tocsr()
+        data, indices, indptr = as_floats(rows.data), rows.indices, rows.indptr
+        _check_pointers(indices, indptr, rows.shape)
+        # A new array around the same buffers: flags and sums below are its own, not those of the caller's matrix.
+        buffers = tuple(map(np.ascontiguousarray, (data, indices, indptr)))
+        own = csr_array(buffers, shape=rows.shape)
+        if not own.has_canonical_format:
+            own = own.copy()
+            own.sum_duplicates()
+        return cls(own)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """The number of coefficients."""
+        return int(self.matrix.shape[1])
+
+    def nonfinite(self) -> Iterator[NonFinite]:
+        """The columns that hold NaN or infinities."""
+        bad = np.flatnonzero(~np.isfinite(self.matrix.data))
+        columns, values = self.matrix.indices[bad], self.matrix.data[bad]
+        rows = np.searchsorted(self.matrix.indptr, bad, side="right") - 1
+        for column in np.unique(columns).tolist():
+            here = columns == column
+            yield column, rows[here & np.isnan(values)], rows[here & np.isinf(values)]
+
+
+Block = Dense | Codes | Sparse
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse matrix or array; SciPy is asked only if something has imported it already."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(X))
+
+
+def as_floats(values: NDArray[Any]) -> Array:
+    """The same numbers in native float32 or float64; half precision, integers and booleans become float64."""
+    dtype = values.dtype
+    if dtype.char in "fd" and dtype.isnative:
+        return values
+    single = dtype.kind == "f" and dtype.itemsize == 4
+    return values.astype(np.float32 if single else np.float64)
+
+
+def laid_out(values: Array) -> Array:
+    """`values`, copied only if it is not aligned or runs backwards or across parts of items."""
+    item = values.itemsize
+    if values.flags.aligned and all(stride >= 0 and stride % item == 0 for stride in values.strides):
+        return values
+    return values.copy()
+
+
+def _check_pointers(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]) -> None:
+    """SciPy does not look at the indices it is given; native loops trust them, so a wrong one must end here."""
+    entries = int(indptr[-1])
+    wrong = indptr[0] != 0 or entries > len(indices) or bool(np.any(indptr[1:] < indptr[:-1]))
+    if not wrong and entries:
+        used = indices[:entries]
+        wrong = used.min() < 0 or used.max() >= shape[1]
+    if wrong:
+        raise ValueError(
+            f"X is a sparse matrix of shape {shape} whose indices or row pointers lie outside it; "
+            "rebuild it, or look at it with X.check_format()"
+        )

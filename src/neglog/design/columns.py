@@ -1,0 +1,112 @@
+"""Values beside X, one per row: y, weights, offset and exposure, given as arrays or by the name of a column of X."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from neglog.design import tables
+from neglog.design.blocks import is_sparse
+from neglog.design.faults import missing_rows
+from neglog.design.tables import Table, as_table, quoted
+from neglog.distributions.arrays import as_numbers
+
+
+def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True) -> NDArray[Any]:
+    """One value per row of X, as a contiguous array without missing values; `what` names the argument in errors.
+
+    `values` is anything like an array, a Series of a dataframe library, or the name of a column of X. Numbers come as
+    float32 or float64. With `numeric=False` labels (strings, categories, booleans, integers) keep their own kind.
+    """
+    rows = _row_count(X)
+    if isinstance(values, str):
+        array = _from_series(_named(X, values, what), what, numeric)
+    elif isinstance(values, np.ndarray | list | tuple):
+        array = _from_array(values, what)
+    else:
+        series = None if np.isscalar(values) else tables.as_series(values)
+        array = _from_array(values, what) if series is None else _from_series(series, what, numeric)
+    if array.shape != (rows,):
+        if array.ndim == 2 and array.shape[1] == 1:  # a column vector
+            array = array[:, 0]
+        elif array.ndim != 1:
+            raise ValueError(f"{what} must have one value per row, {rows} of them, but has the shape {array.shape}")
+        if len(array) != rows:
+            raise ValueError(f"{what} must have one value per row of X, but has {len(array)} for {rows} rows")
+    _check_complete(missing_rows(array), what, rows)
+    return np.ascontiguousarray(_as_numbers(array, what) if numeric else array)
+
+
+def split(
+    X: Any, columns: Mapping[str, ArrayLike | str | None], *, labels: Collection[str] = ()
+) -> tuple[Any, dict[str, NDArray[Any] | None]]:
+    """X without the columns that were called by name, and each argument as an array (None stays None).
+
+    `columns` maps the name of an argument to its values or to the name of a column of X; the arguments in `labels` keep
+    their own kind, the others are numbers. X itself comes back when no name was used, otherwise a view of it for `read`
+    that copies nothing.
+    """
+    named = {values for values in columns.values() if isinstance(values, str)}
+    source = as_table(X) or X if named and not _is_array(X) else X
+    arrays = {
+        what: None if values is None else column(source, values, what, numeric=what not in labels)
+        for what, values in columns.items()
+    }
+    return (source.without(named) if named else X), arrays
+
+
+def _is_array(X: Any) -> bool:
+    return isinstance(X, np.ndarray | list | tuple) or is_sparse(X)
+
+
+def _row_count(X: Any) -> int:
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
+
+
+def _named(X: Any, name: str, what: str) -> Any:
+    table: Table | None = None if _is_array(X) else as_table(X)
+    if table is None:
+        raise TypeError(
+            f"{what} is the name {name!r}, but X is not a table with named columns; give the values instead"
+        )
+    if name not in table.names:
+        raise ValueError(f"{what} is the name {name!r}, but X has no such column; it has {quoted(table.names)}")
+    return table.series(name)
+
+
+def _from_series(series: Any, what: str, numeric: bool) -> NDArray[Any]:
+    _check_complete(tables.missing_in(series), what, len(series))
+    if not numeric:
+        return np.asarray(series.to_numpy())
+    if tables.kind_of(series) != "numeric":
+        raise TypeError(f"{what} must hold numbers, but has the type {series.dtype}")
+    return tables.numbers_of(series)
+
+
+def _from_array(values: Any, what: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        _check_complete(np.flatnonzero(np.ma.getmaskarray(values)), what, values.size)
+        return np.asarray(values.data)
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # a list of lists of different lengths
+        raise ValueError(f"{what} must have one value per row: {error}") from None
+
+
+def _as_numbers(array: NDArray[Any], what: str) -> NDArray[Any]:
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{what} must hold numbers, but holds objects such as {array[0]!r}") from None
+    return as_numbers(array, what)
+
+
+def _check_complete(missing: NDArray[np.intp], what: str, rows: int) -> None:
+    if len(missing):
+        raise ValueError(
+            f"{what} has missing values in {len(missing)} of {rows} rows, the first in row {missing[0]}; "
+            "drop these rows or fill the values"
+        )

@@ -1,0 +1,333 @@
+"""The design: blocks of columns in the order of the coefficients, and the schema that gives new data the same order."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neglog.design import tables
+from neglog.design.blocks import Block, Codes, Dense, Sparse, is_sparse
+from neglog.design.faults import Fault, refusal
+from neglog.design.tables import Level, Table, as_table, quoted
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: numbers, or a category with these levels."""
+
+    name: str
+    levels: tuple[Level, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The word for it: numeric or categorical."""
+        return "numeric" if self.levels is None else "categorical"
+
+    def coefficients(self, reference: bool) -> list[str]:
+        """The names of its coefficients: its own, or one per level, as in Area[B]."""
+        if self.levels is None:
+            return [self.name]
+        return [f"{self.name}[{level}]" for level in self.levels[int(reference) :]]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the columns of X meant when it was read. `read` gives new data the same coefficients in the same order.
+
+    `table` holds the columns of a table by name; it is None for an array, whose columns only have a number.
+    `inputs` counts the columns of X, `columns` the coefficients.
+    """
+
+    inputs: int
+    table: tuple[Column, ...] | None = None
+    reference: bool = False
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the coefficients; x0, x1, … for an array."""
+        if self.table is None:
+            return tuple(f"x{column}" for column in range(self.inputs))
+        return tuple(name for column in self.table for name in column.coefficients(self.reference))
+
+    @property
+    def columns(self) -> int:
+        """The number of coefficients."""
+        return self.inputs if self.table is None else len(self.names)
+
+    @property
+    def categorical(self) -> list[str]:
+        """The names of the categorical columns."""
+        return [column.name for column in self.table or () if column.levels is not None]
+
+    def read(self, X: Any) -> "Design":
+        """New data as a design with the coefficients of this schema.
+
+        A table is matched by the names of its columns, an array by their number. Levels that the schema does not know
+        get the code -1 and are counted in `Design.unseen`.
+        """
+        source = _opened(X)
+        if not isinstance(source, Table):
+            return self._design_of_array(source)
+        return self._design_of_numbers(source) if self.table is None else self._design_of_table(source, self.table)
+
+    def _design_of_array(self, block: Dense | Sparse) -> "Design":
+        if self.categorical:
+            raise TypeError(
+                f"the model was made from a table in which {quoted(self.categorical)} are categories; "
+                f"X must be a table with these columns, not an array"
+            )
+        self._check_count(block.columns)
+        return Design((block,), block.rows, block.columns, self)
+
+    def _design_of_numbers(self, table: Table) -> "Design":
+        """A table for a model of an array: its columns are taken in the order in which they stand."""
+        self._check_count(len(table.names))
+        categories = [name for name, kind in _kinds(table, table.names).items() if kind == "categorical"]
+        if categories:
+            raise TypeError(
+                f"the model was made from an array of numbers, but the columns {quoted(categories)} of X are categories"
+            )
+        blocks = tuple(_numbers(table, name) for name in table.names)
+        return Design(blocks, table.rows, len(blocks), self)
+
+    def _design_of_table(self, table: Table, columns: tuple[Column, ...]) -> "Design":
+        present = set(table.names)
+        absent = [column.name for column in columns if column.name not in present]
+        if absent:
+            raise ValueError(
+                f"X lacks the columns {quoted(absent)} of the model; it has {quoted(table.names) or 'no columns'}"
+            )
+        kinds = _kinds(table, [column.name for column in columns])
+        blocks: list[Block] = []
+        unseen = {}
+        for column in columns:
+            if column.levels is None:
+                if kinds[column.name] != "numeric":
+                    raise TypeError(
+                        f"the column {column.name!r} of X held numbers when the model was made, but is now "
+                        f"{kinds[column.name]} ({table.series(column.name).dtype})"
+                    )
+                blocks.append(_numbers(table, column.name))
+                continue
+            codes = _known_codes(table, column.name, column.levels, kinds[column.name])
+            unknown = int(np.count_nonzero(codes < 0))
+            if unknown:
+                unseen[column.name] = unknown
+            blocks.append(Codes(codes, column.levels, self.reference))
+        return Design(tuple(blocks), table.rows, self.columns, self, unseen)
+
+    def _check_count(self, given: int) -> None:
+        if given != self.inputs:
+            raise ValueError(f"the model was made from {self.inputs} columns, but X has {given}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as a dict of plain values."""
+        table = self.table
+        return {
+            "columns": self.inputs,
+            "names": None if table is None else [column.name for column in table],
+            "kinds": None if table is None else [column.kind for column in table],
+            "levels": None if table is None else [column.levels and list(column.levels) for column in table],
+            "reference": self.reference,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The schema that `to_json` described."""
+        if stored["names"] is None:
+            return cls(stored["columns"], None, stored["reference"])
+        columns = zip(stored["names"], stored["levels"], strict=True)
+        table = tuple(Column(name, None if levels is None else tuple(levels)) for name, levels in columns)
+        return cls(stored["columns"], table, stored["reference"])
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """X as blocks side by side, in the order of the coefficients: that of its columns, a category expanded in place.
+
+    `unseen` counts, by column, the rows with a level that the schema does not know.
+    """
+
+    blocks: tuple[Block, ...]
+    rows: int
+    columns: int
+    schema: Schema
+    unseen: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the coefficients."""
+        return self.schema.names
+
+    def check_finite(self) -> None:
+        """Refuse NaN and infinities, by column, with their counts and first rows.
+
+        This scans all numbers, so reading does not do it: call it when a pass over the data gave a number that is not
+        finite, to say why.
+        """
+        faults = list(self._faults())
+        if faults:
+            raise refusal(faults)
+
+    def _faults(self) -> Iterator[Fault]:
+        start = 0
+        for block in self.blocks:
+            for column, missing, infinite in block.nonfinite():
+                name = self.names[start + column]
+                if len(missing):
+                    yield Fault.at(name, "missing", missing)
+                if len(infinite):
+                    yield Fault.at(name, "infinite", infinite)
+            start += block.columns
+
+
+def read(X: Any, *, reference: bool = False) -> Design:
+    """X as a design: a NumPy array, a SciPy sparse matrix, a list of rows, or a dataframe that narwhals knows.
+
+    An array or a matrix is one block. In a table each column of numbers or booleans is a block, and each column of
+    strings or categories is a block of codes with the sorted levels that occur; `reference=True` leaves the first level
+    without a coefficient. Missing values are refused, though NaN among floats only by `Design.check_finite`.
+    """
+    source = _opened(X)
+    if not isinstance(source, Table):
+        return Design((source,), source.rows, source.columns, Schema(source.columns, None, reference))
+    columns: list[Column] = []
+    blocks: list[Block] = []
+    for name, kind in _kinds(source, source.names).items():
+        if kind == "numeric":
+            columns.append(Column(name))
+            blocks.append(_numbers(source, name))
+        else:
+            codes, values = _codes(source, name)
+            levels = tables.sorted_levels(values.values())
+            columns.append(Column(name, levels))
+            blocks.append(Codes(tables.recode(codes, values, levels), levels, reference))
+    schema = Schema(len(columns), tuple(columns), reference)
+    return Design(tuple(blocks), source.rows, schema.columns, schema)
+
+
+def _opened(X: Any) -> Dense | Sparse | Table:
+    """X as one block or as a table with at least one row, or the error that says what X may be."""
+    if type(X) is np.ndarray:
+        return _dense(X)
+    if is_sparse(X):
+        _check_shape(X.shape)
+        return Sparse.of(X)
+    if isinstance(X, np.ma.MaskedArray):
+        return _dense(_unmasked(X))
+    if isinstance(X, np.ndarray | list | tuple):
+        return _dense(_asarray(X))
+    table = as_table(X)
+    if table is not None:
+        if table.rows == 0:
+            raise ValueError(f"X must have at least one row, but is a table of the shape {table.shape}")
+        return table
+    given = f"{type(X).__module__}.{type(X).__qualname__}"
+    if tables.as_series(X) is not None:
+        raise ValueError(f"X must have rows and columns, but is one column ({given}); make a table with X.to_frame()")
+    if any(hasattr(X, sign) for sign in ("collect", "compute", "__dataframe__")):
+        raise TypeError(f"X is a {given}, whose rows are not a table in memory; collect it into one first")
+    if hasattr(X, "__array__"):  # tensors and the like
+        return _dense(np.asarray(X))
+    raise TypeError(
+        f"X must be a NumPy array, a SciPy sparse matrix, a list of rows or a dataframe (pandas, polars, Arrow), "
+        f"but is a {given}"
+    )
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def _dense(array: NDArray[Any]) -> Dense:
+    _check_shape(array.shape)
+    kind = array.dtype.kind
+    if kind == "O":
+        array = _from_objects(array)
+    elif kind not in "fiub":
+        strings = "; a dataframe may hold strings, which become categories" if kind in "UST" else ""
+        raise TypeError(f"X must hold numbers, but is an array of the type {array.dtype}{strings}")
+    return Dense.of(array)
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        advice = "; make one column of it with X.reshape(-1, 1), which has the shape (n, 1)" if len(shape) == 1 else ""
+        raise ValueError(f"X must have two dimensions, rows and columns, but has the shape {shape}{advice}")
+    if shape[0] == 0:
+        raise ValueError(f"X must have at least one row, but has the shape {shape}")
+
+
+def _asarray(X: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(X)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"X must have as many values in each row as in the first: {error}") from None
+
+
+def _unmasked(X: Any) -> NDArray[Any]:
+    _check_shape(X.shape)
+    mask = np.ma.getmaskarray(X)
+    hidden = np.flatnonzero(mask.any(axis=0)).tolist()
+    if hidden:
+        raise refusal(Fault.at(f"x{column}", "missing", np.flatnonzero(mask[:, column])) for column in hidden)
+    return np.asarray(X.data)
+
+
+def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        (row, column), value = next((at, value) for at, value in np.ndenumerate(array) if not _is_number(value))
+        raise TypeError(
+            f"X must hold numbers, but is an array of objects with {value!r} in row {row} of column 'x{column}'; "
+            "a dataframe may hold strings, which become categories"
+        ) from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        np.asarray(value, object).astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _kinds(table: Table, names: list[str]) -> dict[str, str]:
+    """The kind of each of these columns, all of which are complete and of a type that can be used."""
+    missing = table.missing(names)
+    if missing:
+        raise refusal(missing)
+    kinds = {name: tables.kind_of(table.series(name)) for name in names}
+    if not set(kinds.values()) <= {"numeric", "categorical"}:
+        raise tables.unsupported((name, kind) for name, kind in kinds.items() if kind not in ("numeric", "categorical"))
+    return kinds
+
+
+def _numbers(table: Table, name: str) -> Dense:
+    return Dense.of(tables.numbers_of(table.series(name))[:, np.newaxis])
+
+
+def _codes(table: Table, name: str) -> tuple[NDArray[Any], dict[int, Any]]:
+    codes, values = tables.codes_of(table.series(name))
+    missing = tables.coded_nulls(codes, values)
+    if len(missing):
+        raise refusal([Fault.at(name, "missing", missing)])
+    return codes, values
+
+
+def _known_codes(table: Table, name: str, levels: tuple[Level, ...], kind: str) -> NDArray[np.int32]:
+    series = table.series(name)
+    if kind == "categorical":
+        return tables.recode(*_codes(table, name), levels)
+    if any(isinstance(level, str) for level in levels):
+        raise TypeError(
+            f"the column {name!r} of X held strings or categories when the model was made, such as {levels[0]!r}, "
+            f"but now holds numbers ({series.dtype})"
+        )
+    return tables.recode(*tables.unique_codes(tables.numbers_of(series)), levels)
