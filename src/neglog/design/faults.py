@@ -61,3 +61,9 @@ def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(value != value)
+    return isinstance(value, float | np.floating) and bool(value != value)
+
+
+def first_rows(rows: NDArray[Any], total: int) -> str:
+    """How many of all rows these are and which is the first: the middle of an error's sentence."""
+    return f"{len(rows)} of {total} rows are not: the first, row {rows[0]}, is"

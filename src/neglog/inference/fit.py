@@ -45,7 +45,8 @@ def fit(
     shift = combined_offset(noise, values["offset"], values["exposure"])
     engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
     task = Task(target, engine, make_penalty(prior, engine), tol, max_iter)
-    answer = solve(task)
+    with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+        answer = solve(task)
     if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
         design.check_finite()
     if answer.null is not None:

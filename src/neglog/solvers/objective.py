@@ -8,6 +8,7 @@ import numpy as np
 from neglog.distributions.arrays import Array
 from neglog.solvers.dispersion import Dispersion, Profile
 from neglog.solvers.penalty import Penalty
+from neglog.solvers.systems import newton_step
 
 
 class Engine(Protocol):
@@ -77,5 +78,8 @@ class Objective:
             hessian += self.gauge * diagonal.mean()
         diagonal += self.penalty.bend
         if profile.bend and self.penalty.smooth and not self.penalty.flat.all():
-            hessian += profile.bend * np.outer(gradient, gradient)
+            # -r r', concave: left out where it would outweigh the rest, which far from the optimum it may
+            r = (-profile.bend) ** 0.5 * gradient
+            if -float(r @ newton_step(hessian, r).x) < 0.9:
+                hessian -= np.outer(r, r)
         return hessian
