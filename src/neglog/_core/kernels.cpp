@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absolute_loops.hpp"
 #include "rows.hpp"
 #include "tweedie.hpp"
 
@@ -158,6 +159,7 @@ const InstructionSet instruction_set = {
     .divergence = sum_rows<divergence_term>,
     .row_sum = sum_rows<first>,
     .softmax = softmax_loop,
+    .absolute = {panels_times, panels_edge, panels_transposed, add_multiple, inner_products},
 };
 }  // namespace NEGLOG_ISA
 
