@@ -20,7 +20,7 @@ namespace neglog {
 namespace {
 
 constexpr std::size_t panel_rows = 32;
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double everywhere = std::numeric_limits<double>::max();
 
 constexpr double null_direction = 1e-9;     // rows, of norm one, that reach no further are taken to be orthogonal
 constexpr double slowest_pivot = 1e-10;     // a residual that moves slower than this does not move
@@ -58,7 +58,7 @@ class Descent {
     void refresh();
     void perturb();
     std::size_t most_violated() const;
-    bool meet(double slope);
+    bool meet(double slope, double slack);
     void replace(std::size_t leaving, double side, double step);
     void descend(Vertex& vertex);
 
@@ -93,7 +93,7 @@ class Descent {
     Numbers rate_, time_, lanes_, edge_, entering_, pivots_, image_;
     Rows met_;
     std::size_t passed_ = 0;
-    double reach_ = infinity;  // how far the search looks first
+    double reach_ = everywhere;  // how far the search looks first
     bool perturbed_ = false;
     double perturbation_ = 1e-6;
     std::uint64_t seed_ = 0;
@@ -218,6 +218,11 @@ void Descent::choose_basis(const Numbers& theta) {
     basis_.clear();
     orthonormal_.assign((d_ + 1) * d_, 0.0);
     std::vector<char> taken(m_, 0);
+    // A start that is a vertex keeps its basis.
+    double largest = std::sqrt(inner(theta.data(), theta.data()));
+    for (std::size_t c = 0; c < candidates; ++c) largest = std::max(largest, std::abs(y_[met_[c]]));
+    for (std::size_t c = 0; c < candidates && basis_.size() < d_ && time_[met_[c]] <= 1e-14 * largest; ++c)
+        taken[met_[c]] = accept(met_[c], 1e-4);
     for (const double strictness : {0.5, 0.05})
         for (std::size_t c = 0; c < candidates && basis_.size() < d_; ++c) {
             const std::size_t i = met_[c];
@@ -382,11 +387,11 @@ std::size_t Descent::most_violated() const {
 }
 
 // Puts the rows that are met before the slope is used up first in `met_`, counted by `passed_`, and the one that uses it up
-// next. Expected time proportional to the number of rows. False if the slope outlasts all of them.
-bool Descent::meet(double slope) {
+// next. Expected time proportional to the number of rows. False if more than `slack` of the slope outlasts all of them.
+bool Descent::meet(double slope, double slack) {
     std::size_t end = 0;
-    for (int attempt = 0;; ++attempt, reach_ *= 16.0) {
-        if (attempt == 3) reach_ = std::numeric_limits<double>::max();
+    for (int attempt = 0;; ++attempt) {
+        if (attempt > 0) reach_ = attempt < 3 && reach_ < 1e300 ? 16.0 * reach_ : everywhere;
         end = 0;
         for (std::size_t i = 0; i < m_; ++i) {
             met_[end] = i;
@@ -395,7 +400,9 @@ bool Descent::meet(double slope) {
         double total = 0.0;
         for (std::size_t c = 0; c < end; ++c) total += kink(met_[c]);
         if (total >= slope) break;
-        if (reach_ >= std::numeric_limits<double>::max()) return false;
+        if (reach_ < everywhere) continue;
+        if (end == 0 || total < slope - slack) return false;
+        break;
     }
     const auto before = [this](std::size_t a, std::size_t b) { return sooner(a, b); };
     std::size_t begin = 0;
@@ -482,7 +489,12 @@ void Descent::descend(Vertex& vertex) {
         for (std::size_t j = 0; j < d_; ++j) edge_[j] = side * inverse_[leaving * d_ + j];
         const double slowest = slowest_pivot * std::sqrt(inner(edge_.data(), edge_.data()));
         loops_.edge(panels_, d_, x_.data(), edge_.data(), side_.data(), residual_.data(), slowest, rate_.data(), time_.data());
-        if (!meet(slope)) {
+        const double slack = 1e-9 * (weight + std::abs(multiplier_[leaving]));
+        if (!meet(slope, slack)) {
+            if (slope <= slack) {
+                multiplier_[leaving] = side * weight;  // flat without end, but for rounding
+                continue;
+            }
             if (since_factor == 0) {
                 vertex.status = VertexStatus::unbounded;
                 return;
