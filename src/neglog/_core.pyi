@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from numpy import float64
+from numpy import float64, int64
 from numpy.typing import NDArray
 
 Input = NDArray[Any]
@@ -52,3 +52,10 @@ def entropy(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def divergence(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def row_sum(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def softmax(y: Doubles, eta: Doubles, nll: Doubles, gradient: Doubles, threads: int) -> None: ...
+
+# The minimum of sum w |y - X theta| + linear' theta: theta, the rows with residual zero that fix it, a multiplier for every
+# row, the number of pivots, and how it ended: 0 optimal, 1 optimal in as many columns as are independent, 2 unbounded,
+# 3 too many pivots.
+def absolute_vertex(
+    X: Doubles, y: Doubles, w: Doubles, linear: Doubles, start: Doubles | None
+) -> tuple[Doubles, NDArray[int64], Doubles, int, int]: ...

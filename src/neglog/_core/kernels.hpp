@@ -20,6 +20,16 @@ struct Kernel {
     SlopesLoop expected;
 };
 
+// What the exact solver of the absolute loss is made of; absolute_loops.hpp says what each does.
+struct AbsoluteLoops {
+    void (*times)(std::size_t panels, std::size_t d, const double* x, const double* v, double* out);
+    void (*edge)(std::size_t panels, std::size_t d, const double* x, const double* v, const double* side, const double* residual,
+                 double slowest, double* rate, double* time);
+    void (*transposed)(std::size_t panels, std::size_t d, const double* x, const double* c, double* lanes, double* out);
+    void (*add_multiple)(std::size_t n, double a, const double* x, double* y);
+    void (*inner_products)(std::size_t rows, std::size_t d, const double* matrix, const double* x, double* out);
+};
+
 struct InstructionSet {
     const char* name;
     std::span<const Kernel> kernels;
@@ -43,6 +53,7 @@ struct InstructionSet {
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
                      std::size_t width, double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
+    AbsoluteLoops absolute;
 };
 
 namespace baseline { extern const InstructionSet instruction_set; }

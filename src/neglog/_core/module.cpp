@@ -4,12 +4,15 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 
+#include "absolute.hpp"
 #include "blocks.hpp"
 #include "kernels.hpp"
 #include "passes.hpp"
@@ -275,6 +278,29 @@ std::size_t descend(const Doubles& curvature, const Doubles& slope, const Double
     if (curvature.size() != n * n || slope.size() != n || lambda.size() != n || kink.size() != n) throw nb::value_error("the arrays do not fit");
     nb::gil_scoped_release release;
     return coordinate_descent(n, curvature.data(), slope.data(), lambda.data(), kink.data(), tolerance, most_sweeps, x.data());
+
+template <class Number>
+nb::ndarray<nb::numpy, Number, nb::ndim<1>> owned(std::vector<Number> values) {
+    auto* kept = new std::vector<Number>(std::move(values));
+    const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+    return {kept->data(), {kept->size()}, owner};
+}
+
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+auto absolute_vertex_of(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start) {
+    const AbsoluteProblem problem{x.shape(0), x.shape(1), x.data(), y.data(), w.data(), linear.data()};
+    if (y.size() != problem.rows || w.size() != problem.rows) throw nb::value_error("X, y and w differ in their rows");
+    if (linear.size() != problem.columns || (start && start->size() != problem.columns))
+        throw nb::value_error("linear and start need one number per column of X");
+    Vertex vertex;
+    {
+        nb::gil_scoped_release release;
+        vertex = absolute_vertex(problem, start ? start->data() : nullptr, active->absolute);
+    }
+    return std::make_tuple(owned(std::move(vertex.theta)), owned(std::vector<std::int64_t>(vertex.basis.begin(), vertex.basis.end())),
+                           owned(std::move(vertex.dual)), vertex.pivots, static_cast<int>(vertex.status));
 }
 
 }  // namespace
@@ -304,6 +330,7 @@ NB_MODULE(_core, m) {
     m.def("entropy", &over_rows<&InstructionSet::entropy>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);
+    m.def("absolute_vertex", &absolute_vertex_of, "X"_a, "y"_a, "w"_a, "linear"_a, "start"_a.none());
     m.def("softmax", &softmax, "y"_a, "eta"_a, "nll"_a, "gradient"_a, "threads"_a);
     nb::class_<OwningTable>(m, "Table")
         .def(nb::init<std::size_t, bool>(), "rows"_a, "intercept"_a)

@@ -1,0 +1,33 @@
+// The exact minimum of  sum_i w_i |y_i - x_i' theta| + g' theta:  a vertex, where as many rows as there are independent columns
+// have residual zero, with the multipliers that prove it.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace neglog {
+
+enum class VertexStatus { optimal = 0, rank_deficient = 1, unbounded = 2, pivot_limit = 3 };
+
+struct AbsoluteProblem {
+    std::size_t rows, columns;
+    const double* x;       // row by row
+    const double* y;
+    const double* weight;  // positive
+    const double* linear;
+};
+
+struct Vertex {
+    std::vector<double> theta;
+    std::vector<std::size_t> basis;  // the rows with residual zero, one per independent column
+    std::vector<double> dual;        // their multipliers u: sum over other rows w s x + sum over these u x = g, |u| <= w
+    std::size_t pivots = 0;
+    VertexStatus status = VertexStatus::optimal;
+};
+
+// `start`, or null for none: the closer to the minimum, the fewer pivots.
+Vertex absolute_vertex(const AbsoluteProblem& problem, const double* start, const AbsoluteLoops& loops);
+
+}  // namespace neglog
