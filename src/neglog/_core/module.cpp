@@ -278,6 +278,9 @@ std::size_t descend(const Doubles& curvature, const Doubles& slope, const Double
     if (curvature.size() != n * n || slope.size() != n || lambda.size() != n || kink.size() != n) throw nb::value_error("the arrays do not fit");
     nb::gil_scoped_release release;
     return coordinate_descent(n, curvature.data(), slope.data(), lambda.data(), kink.data(), tolerance, most_sweeps, x.data());
+}
+
+// ---- the absolute loss -----------------------------------------------------------------------------------------------
 
 template <class Number>
 nb::ndarray<nb::numpy, Number, nb::ndim<1>> owned(std::vector<Number> values) {
