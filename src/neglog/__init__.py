@@ -14,6 +14,7 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
+from neglog.inference import ConvergenceWarning, Fit, fit
 from neglog.information import (
     cross_entropy,
     decompose,
@@ -30,7 +31,9 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Categorical",
+    "ConvergenceWarning",
     "Dirichlet",
+    "Fit",
     "Flat",
     "Gamma",
     "Gaussian",
@@ -42,6 +45,7 @@ __all__ = [
     "cross_entropy",
     "decompose",
     "entropy",
+    "fit",
     "from_samples",
     "jensen_shannon",
     "kl_divergence",

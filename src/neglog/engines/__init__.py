@@ -1,0 +1,1 @@
+"""Where the rows live: each engine sums the loss and its derivatives over them."""

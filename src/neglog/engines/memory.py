@@ -109,6 +109,31 @@ class Memory:
         problem.evaluate(np.zeros(width), None, gram, False, self.threads)
         return gram
 
+    def transposed(self, x: Array) -> Array:
+        """X' x, in the core's order."""
+        squares = _core.Problem(self.table, "gaussian", "identity", -x, None, None, ONE, ONE, False, 0.0, 1)
+        gradient = np.empty(self.columns)
+        squares.evaluate(np.zeros(self.columns), gradient, None, False, self.threads)
+        return gradient
+
+    def dense_rows(self, index: Any) -> Array:
+        """Some rows as a dense matrix in the core's order: for few rows only."""
+        rows = np.zeros((len(index), self.columns))
+        rows[:, : self.intercept] = 1.0
+        start = 0
+        for block in self.design.blocks:
+            places = self.places[start : start + block.columns]
+            if isinstance(block, Dense):
+                rows[:, places] = block.values[index] - self.centre[start : start + block.columns]
+            elif isinstance(block, Codes):
+                level = block.codes[index] - block.reference
+                known = level >= 0
+                rows[np.flatnonzero(known), places[level[known]]] = 1.0
+            else:
+                rows[:, places] = block.matrix[index].toarray()
+            start += block.columns
+        return rows
+
     # ---- other views of the same rows --------------------------------------------------------------------------------------
 
     def with_loss(self, loss: Loss) -> Self:

@@ -1,0 +1,7 @@
+"""From data, a noise and a prior to an answer."""
+
+from neglog.inference.fit import fit
+from neglog.inference.result import Fit
+from neglog.inference.rows import ConvergenceWarning
+
+__all__ = ["ConvergenceWarning", "Fit", "fit"]

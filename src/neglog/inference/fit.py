@@ -13,12 +13,13 @@ from neglog.distributions.base import Noise, Prior
 from neglog.distributions.categorical import Categorical
 from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
+from neglog.inference.answer import Task
+from neglog.inference.diagnosis import diagnose
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning, checked, combined_offset
-from neglog.inference.solve import Task, solve
+from neglog.inference.solve import solve
 from neglog.inference.targets import make_target
 from neglog.solvers.penalty import Penalty
-from neglog.solvers.systems import minimum_norm
 
 
 def fit(
@@ -49,11 +50,7 @@ def fit(
         answer = solve(task)
     if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
         design.check_finite()
-    if answer.null is not None:
-        counted = np.ones(engine.width, bool)
-        if intercept:
-            counted[:: engine.columns] = False
-        answer.theta = minimum_norm(answer.theta, answer.null, counted)
+    diagnose(task, answer)
     result = Fit(task, answer, prior)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)

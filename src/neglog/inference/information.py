@@ -6,7 +6,8 @@ import numpy as np
 
 from neglog.distributions.arrays import Array
 from neglog.inference.compound import Compound
-from neglog.inference.solve import Answer, Task
+from neglog.inference.answer import Answer, Task
+from neglog.inference.solve import at_power
 from neglog.inference.targets import Absolutes, HuberTarget
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.objective import Objective
@@ -121,8 +122,6 @@ def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
 
 def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, float]:
     """From the curvature of the profile over the power; the dispersion follows the power, which widens its error."""
-    from neglog.inference.solve import at_power
-
     power, step = answer.noise.power, 0.01 * min(answer.noise.power - 1, 2 - answer.noise.power)
     values, logs = [], []
     for p in (power - step, power, power + step):

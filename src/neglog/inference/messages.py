@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions.arrays import Array
-from neglog.inference.solve import Answer, Task
+from neglog.inference.answer import Answer, Task
 
 SHOWN = 5
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from neglog.design.design import Design, Schema
 from neglog.engines.memory import Memory
-from neglog.inference.solve import Answer, Task, solve
+from neglog.inference.answer import Answer, Task
+from neglog.inference.solve import solve
 from neglog.solvers.penalty import Penalty
 
 

@@ -13,8 +13,10 @@ from neglog.distributions.base import Noise, Prior
 from neglog.engines.memory import Loss, Memory
 from neglog.inference.information import Information, information_of
 from neglog.inference.messages import message_of
+from neglog.inference.null import null_answer
 from neglog.inference.rows import combined_offset
-from neglog.inference.solve import Answer, Task
+from neglog.inference.summary import Summary
+from neglog.inference.answer import Answer, Task
 
 
 class Fit:
@@ -47,6 +49,16 @@ class Fit:
     def message(self) -> str:
         """How the search ended, in a sentence; where it failed, with causes and remedies."""
         return message_of(self._task, self._answer)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that were fitted."""
+        return self._task.engine.rows
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether an intercept was fitted."""
+        return self._task.engine.intercept
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -123,8 +135,6 @@ class Fit:
     @cached_property
     def d2(self) -> float:
         """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance."""
-        from neglog.inference.null import null_answer
-
         null_task, answer = null_answer(self._task)
         return 1 - self._loss(self._task, self._answer) / self._loss(null_task, answer)
 
@@ -161,10 +171,8 @@ class Fit:
         """Of the estimated parameters of the noise, by name."""
         return self._information.noise
 
-    def summary(self, level: float = 0.95) -> "Any":
+    def summary(self, level: float = 0.95) -> Summary:
         """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself."""
-        from neglog.inference.summary import Summary
-
         return Summary(self, level)
 
     # ---- predictions ---------------------------------------------------------------------------------------------------------

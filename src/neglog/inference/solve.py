@@ -1,13 +1,12 @@
 """Which solver answers which question."""
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 
 from neglog.distributions.arrays import Array
 from neglog.engines.memory import Memory
 from neglog.engines.moments import Moments
+from neglog.inference.absolute import solve_absolute
+from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.targets import Absolutes, HuberTarget, Squares, Target
 from neglog.solvers import scalar
@@ -19,69 +18,8 @@ from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import working_set_lasso
 
-SAMPLE_SHARE = 1 / 50  # of the rows, for the start
-SAMPLE_PER_COLUMN = 50  # rows, at least
-WORTH_SAMPLING = 400_000  # numbers in X, at least
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
-
-
-@dataclass
-class Answer:
-    """Where the search ended, in the core's order of coefficients, and the noise with its open parameters filled in."""
-
-    theta: Array
-    noise: Any
-    converged: bool
-    iterations: int
-    decrement: float
-    engine: Memory
-    penalty: Penalty
-    null: Array | None = None
-    stuck: bool = False
-    certificate: Any = None
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Task:
-    """One fit: target and rows, prior, and how far to go."""
-
-    target: Target
-    engine: Memory
-    penalty: Penalty
-    tol: float
-    max_iter: int
-
-    def objective(self, engine: Any, rows: Any = slice(None), penalty: Penalty | None = None) -> Objective:
-        """The objective on these rows, which count as much as all."""
-        target = self.target
-        factor = 1.0 if rows == slice(None) else target.total() / target.total(rows=rows)
-        penalty = self.penalty if penalty is None else penalty
-        return Objective(
-            engine, penalty, target.dispersion(rows), convex=target.convex, gauge=self.gauge(engine, penalty), factor=factor
-        )
-
-    def gauge(self, engine: Any, penalty: Penalty) -> Array | None:
-        """For classes: the matrix that averages each unpenalised coefficient over them."""
-        classes = self.target.loss.classes
-        if classes == 1:
-            return None
-        columns = engine.width // classes
-        flat = penalty.flat[:columns].astype(float)
-        return np.tile(np.diag(flat / classes), (classes, classes))
-
-    def wide_penalty(self, wide: Memory) -> Penalty:
-        """The penalty with a place for the response, which has none."""
-        terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
-        return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
-
-    def sample_rows(self) -> slice | None:
-        """Evenly spread rows to start on, if there are enough for that to pay."""
-        engine = self.engine
-        count = max(SAMPLE_PER_COLUMN * engine.columns, int(engine.rows * SAMPLE_SHARE))
-        step = engine.rows // count
-        return slice(None, None, step) if step >= 4 and engine.rows * engine.columns >= WORTH_SAMPLING else None
 
 
 def solve(task: Task) -> Answer:
@@ -90,8 +28,6 @@ def solve(task: Task) -> Answer:
     if isinstance(target, Compound) and target.noise.power is None:
         return _solve_power(task, target)
     if isinstance(target, Absolutes):
-        from neglog.inference.absolute import solve_absolute
-
         return solve_absolute(task)
     if isinstance(target, HuberTarget) and target.open:
         return _solve_huber(task, target)
