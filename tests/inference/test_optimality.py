@@ -98,8 +98,9 @@ def test_a_weight_repeats_the_row(noise, prior):
     times = 1 + np.arange(len(rows.y)) % 3
     weighted = nl.fit(rows.X, rows.y, noise, prior, sample_weight=times, tol=TIGHT)
     repeated = nl.fit(np.repeat(rows.X, times, axis=0), np.repeat(rows.y, times), noise, prior, tol=TIGHT)
-    check_same(weighted, repeated, 1e-9)
-    assert weighted.nll == pytest.approx(repeated.nll, rel=1e-11)
+    if noise.smooth:  # among equal weights, absolute errors may have more than one minimum
+        check_same(weighted, repeated, 1e-9)
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-11)
     check_optimal(weighted, Rows(rows.X, rows.y, weight=times.astype(float)), noise, prior)
 
 
@@ -110,8 +111,9 @@ def test_a_weight_of_zero_leaves_the_row_out(noise, prior):
     kept = np.arange(len(rows.y)) % 4 != 1
     weighted = nl.fit(rows.X, rows.y, noise, prior, sample_weight=kept.astype(float), tol=TIGHT)
     left = nl.fit(rows.X[kept], rows.y[kept], noise, prior, tol=TIGHT)
-    check_same(weighted, left, 1e-9)
-    assert weighted.nll == pytest.approx(left.nll, rel=1e-11)
+    if noise.smooth:
+        check_same(weighted, left, 1e-9)
+    assert weighted.objective == pytest.approx(left.objective, rel=1e-11)
 
 
 @each(FEW_PRIORS, "prior")
@@ -137,7 +139,8 @@ def test_a_precision_of_one_changes_nothing_and_is_not_a_weight(noise):
     assert nl.fit(rows.X, rows.y, noise, precision=ones, tol=TIGHT).nll == pytest.approx(plain.nll, rel=1e-13)
     weighted = nl.fit(rows.X, rows.y, noise, sample_weight=twos, tol=TIGHT)
     sharpened = nl.fit(rows.X, rows.y, noise, precision=twos, tol=TIGHT)
-    check_same(weighted, sharpened, 1e-9)  # the same prediction, another likelihood
+    if not isinstance(noise, nl.Huber):  # whose threshold moves with the scale
+        check_same(weighted, sharpened, 1e-9)  # the same prediction, another likelihood
     assert weighted.nll == pytest.approx(2 * plain.nll, rel=1e-12)
     law = of_rows(noise, twos).given(rows.eta(sharpened))
     assert sharpened.nll == pytest.approx(law.nll(rows.y).sum(), rel=1e-12)
