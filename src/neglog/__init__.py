@@ -14,7 +14,7 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
-from neglog.inference import ConvergenceWarning, Fit, fit
+from neglog.inference import ConvergenceWarning, Fit, Path, fit, path
 from neglog.information import (
     cross_entropy,
     decompose,
@@ -40,6 +40,7 @@ __all__ = [
     "Huber",
     "Laplace",
     "LogNormal",
+    "Path",
     "Poisson",
     "Tweedie",
     "cross_entropy",
@@ -50,4 +51,5 @@ __all__ = [
     "jensen_shannon",
     "kl_divergence",
     "mutual_information",
+    "path",
 ]

@@ -1,6 +1,6 @@
 """The question a solver is given and the answer it returns."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,10 @@ class Task:
         """The penalty with a place for the response, which has none."""
         terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
         return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
+
+    def taken(self, rows: Array) -> "Task":
+        """The same question about some of the rows."""
+        return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows))
 
     def sample_rows(self) -> slice | None:
         """Evenly spread rows to start on, if there are enough for that to pay."""

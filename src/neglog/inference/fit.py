@@ -36,25 +36,57 @@ def fit(
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> Fit:
-    """Fit."""
-    labels = ("y",) if isinstance(noise, Categorical) else ()
-    given = {"y": y, "sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
-    X, values = split(X, given, labels=labels)
-    design = read(X, reference=isinstance(prior, Flat))
-    weight = checked(values["sample_weight"], "sample_weight", zero=True)
-    target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
-    shift = combined_offset(noise, values["offset"], values["exposure"])
-    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
-    task = Task(target, engine, make_penalty(prior, engine), tol, max_iter)
+    """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with them.
+
+    X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of pandas,
+                   polars or Arrow, whose strings and categories become one coefficient per level
+    y              one value per row, or the name of a column of X; so are the next four
+    noise          what y does around the prediction; parameters that are None are estimated
+    prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient, inf for
+                   none. The intercept has none
+    sample_weight  counts a row as so many
+    precision      divides the row's dispersion
+    offset         is added to eta; exposure multiplies the mean (log links)
+    tol            stop when the optimum is less than this many posterior standard deviations away
+
+    A fit that did not reach the optimum warns and says why in `message`.
+
+    >>> import numpy as np, neglog as nl
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [1, 2, 7, 11]
+    >>> fit = nl.fit(X, y, nl.Poisson())
+    >>> fit.coef.round(4), round(fit.intercept, 4)
+    (array([0.7734]), 0.1974)
+    """
+    given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
     with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
         answer = solve(task)
     if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
-        design.check_finite()
+        task.engine.design.check_finite()
     diagnose(task, answer)
     result = Fit(task, answer, prior)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
+
+
+def prepare(
+    X: Any, y: Any, noise: Any, prior: Prior, given: dict[str, Any], intercept: bool, tol: float, max_iter: int
+) -> Task:
+    """Arguments, checked, as a task for a solver."""
+    if not isinstance(prior, Prior):
+        raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
+    if not (tol > 0 and max_iter >= 0):
+        raise ValueError(f"tol must be > 0 and max_iter ≥ 0, but they are {tol} and {max_iter}")
+    X, values = split(X, {"y": y, **given}, labels=("y",) if isinstance(noise, Categorical) else ())
+    design = read(X, reference=isinstance(prior, Flat))
+    weight = checked(values["sample_weight"], "sample_weight", zero=True)
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 in every row; at least one row must count")
+    target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
+    shift = combined_offset(noise, values["offset"], values["exposure"])
+    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
+    return Task(target, engine, make_penalty(prior, engine), tol, max_iter)
 
 
 def make_penalty(prior: Prior, engine: Memory) -> Penalty:

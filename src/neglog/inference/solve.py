@@ -16,7 +16,7 @@ from neglog.solvers.newton import Solution, newton, polish
 from neglog.solvers.objective import Objective
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
-from neglog.solvers.working_set import working_set_lasso
+from neglog.solvers.working_set import WorkingSet
 
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
@@ -87,9 +87,7 @@ def _minimise_smooth(task: Task, objective: Objective, theta: Array) -> Solution
 def _minimise_absolute(task: Task, objective: Objective, theta: Array) -> Solution:
     engine = task.engine
     if engine.width > WIDE:
-        return working_set_lasso(
-            engine, task.penalty, lambda e, p: task.objective(e, penalty=p), theta, task.tol, task.max_iter
-        )
+        return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
     rows = task.sample_rows()
     matrix = None
     if rows is not None:
@@ -98,6 +96,16 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Array) -> Soluti
         if np.isfinite(first.point.value) and first.point.hessian is not None:
             theta, matrix = first.point.theta, first.point.hessian
     return proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
+
+
+def working_set(task: Task) -> WorkingSet:
+    """For lassos over many columns; least squares keep the Gram matrix of the chosen ones instead of their rows."""
+    squares = isinstance(task.target, Squares) and task.target.noise.link.name == "identity"
+    return WorkingSet(
+        task.engine,
+        lambda engine, penalty: task.objective(engine, penalty=penalty),
+        (lambda part: Moments(part.moments())) if squares else (lambda part: part),
+    )
 
 
 def start(task: Task) -> Array:

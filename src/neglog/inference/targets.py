@@ -43,6 +43,14 @@ class Target(ABC):
     def check(self) -> None:
         """Refuse a y that the noise cannot explain."""
 
+    def taken(self, rows: Any) -> Any:
+        """The same noise with some of the rows; nothing is checked again."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.raw, other.y = self.raw[rows], self.y[rows]
+        other.w, other.p = (None if v is None else v[rows] for v in (self.w, self.p))
+        return other
+
     # ---- what the pass sees --------------------------------------------------------------------------------------------
 
     @property

@@ -56,7 +56,7 @@ class Proportional(Dispersion):
         """phi = U / degrees."""
         u = max(loss, 1e-300)
         k = self.degrees
-        return Profile(k * np.log(u / k) + k, k / u, -k / u**2, u / k)
+        return Profile(k * np.log(u / k) + k, k / u, -k / u / u, u / k)
 
 
 class Fitted(Dispersion):

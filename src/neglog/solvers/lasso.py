@@ -29,7 +29,8 @@ def proximal_newton(
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
         if decrement <= tol:
             value = point.value - gain
-            return Solution(Point(target, value, point.gradient, point.hessian, point.dispersion), True, iteration, decrement)
+            end = Point(target, value, point.gradient, point.hessian, point.dispersion)
+            return Solution(end, True, iteration, decrement, matrix=curvature)
         if iteration == max_iter:
             break
         if matrix is not None and point.hessian is None and decrement > 0.3 * before:
@@ -41,7 +42,7 @@ def proximal_newton(
         if following is None:
             return Solution(point, False, iteration, decrement, stuck=True)
         point = following
-    return Solution(point, False, max_iter, decrement)
+    return Solution(point, False, max_iter, decrement, matrix=curvature)
 
 
 def model_minimum(curvature: Array, point: Point, strength: Array, kink: Array, tol: float) -> Array:

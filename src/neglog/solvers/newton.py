@@ -25,6 +25,7 @@ class Solution:
     null: Array | None = None  # directions that the data and the prior say nothing about
     pivot: float = 1.0  # smallest pivot of the last curvature matrix at unit diagonal: small if nearly singular
     stuck: bool = False  # no step along a descent direction lowers the objective
+    matrix: Array | None = None  # the curvature that the last step was made with
 
 
 def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Solution:

@@ -1,6 +1,8 @@
 """Lasso with more columns than a curvature matrix can hold: solve for a few columns, look at all, add what is missing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,40 +14,71 @@ from neglog.solvers.objective import Objective, Point
 from neglog.solvers.penalty import Penalty
 
 FIRST = 64  # columns to begin with when nothing is known
+TOLERANCE = 1e-7  # of the strength, by which a gradient may exceed it
+
+MakeObjective = Callable[[Any, Penalty], Objective]
 
 
-def working_set_lasso(
-    engine: Memory,
-    penalty: Penalty,
-    make_objective: Callable[[Memory, Penalty], Objective],
-    theta: Array,
-    tol: float,
-    max_iter: int,
-) -> Solution:
-    """The minimum over all columns; `theta` is a start in the core's order, mostly at its kinks."""
-    full = make_objective(engine, penalty)
-    point = full.at(theta, False)
-    chosen = np.zeros(engine.width, bool)
-    iterations = 0
-    while True:
-        away = penalty.strength > 0
-        fixed = ~away | (point.theta != penalty.kink)
-        excess = np.where(away & ~fixed, np.abs(point.gradient) / np.where(away, penalty.strength, 1.0), 0.0)
-        violators = np.flatnonzero(~chosen & (fixed | (excess > 1 + 1e-7)))
-        if not len(violators):
-            break
-        room = max(FIRST, int(chosen.sum()))
-        best = violators[np.argsort(-np.where(fixed[violators], np.inf, excess[violators]), kind="stable")[:room]]
-        chosen[best] = True
-        chosen |= fixed
-        part, inside = engine.subset(chosen)
-        small = proximal_newton(
-            make_objective(part, penalty.subset(inside)), point.theta[inside].copy(), tol, max_iter - iterations
-        )
-        iterations += small.iterations
-        moved = penalty.kink * away + np.where(away, 0.0, point.theta)
-        moved[inside] = small.point.theta
-        point = full.at(moved, False)
-        if not small.converged:
-            return Solution(point, False, iterations, small.decrement)
-    return Solution(Point(point.theta, point.value, point.gradient, None, point.dispersion), True, iterations, tol)
+@dataclass
+class Part:
+    """The chosen columns with the objective restricted to them."""
+
+    chosen: Array
+    engine: Any
+    inside: Array  # places of its coefficients among all
+    matrix: Array | None = None  # curvature there, as last computed
+
+
+class WorkingSet:
+    """The state that is worth keeping from one strength to the next: the columns in use and their curvature."""
+
+    def __init__(self, engine: Memory, make_objective: MakeObjective, restricted: Callable[[Memory], Any]) -> None:
+        self.engine, self.make_objective, self.restricted = engine, make_objective, restricted
+        self.part: Part | None = None
+
+    def solve(
+        self, penalty: Penalty, point: Point, tol: float, max_iter: int, likely: Array | None = None
+    ) -> Solution:
+        """The minimum over all columns from a point with its gradient; `likely` is a mask of columns to begin with."""
+        full = self.make_objective(self.engine, penalty)
+        held = penalty.strength > 0
+        iterations = 0
+        while True:
+            fixed = ~held | (point.theta != penalty.kink)
+            excess = np.where(held & ~fixed, np.abs(point.gradient) / np.where(held, penalty.strength, 1.0), 0.0)
+            wanted = fixed | (excess > 1 + TOLERANCE)
+            if not iterations and likely is not None:
+                wanted |= likely
+            if self.part is None or (wanted & ~self.part.chosen).any():
+                self.part = self._chosen(wanted, fixed, excess, keep=iterations > 0)
+            elif iterations:
+                break
+            part = self.part
+            small = proximal_newton(
+                self.make_objective(part.engine, penalty.subset(part.inside)),
+                point.theta[part.inside].copy(),
+                tol,
+                max(max_iter - iterations, 1),
+                part.matrix,
+            )
+            part.matrix = small.matrix
+            iterations += max(small.iterations, 1)
+            theta = np.where(held, penalty.kink, point.theta)
+            theta[part.inside] = small.point.theta
+            point = full.at(theta, False)
+            if not small.converged or not np.isfinite(point.value):
+                return Solution(point, False, iterations, small.decrement)
+        return Solution(point, True, iterations, small.decrement)
+
+    def _chosen(self, wanted: Array, fixed: Array, excess: Array, keep: bool) -> Part:
+        """The columns that are in use or violate most, and those of the last part if they are to be kept."""
+        chosen = fixed.copy()
+        if keep and self.part is not None:
+            chosen |= self.part.chosen
+        new = np.flatnonzero(wanted & ~chosen)
+        room = max(FIRST, 2 * int(chosen.sum()))
+        chosen[new[np.argsort(-excess[new], kind="stable")[:room]]] = True
+        engine, inside = self.engine.subset(chosen)
+        everything = np.zeros(len(wanted), bool)
+        everything[inside] = True
+        return Part(everything, self.restricted(engine), inside)
