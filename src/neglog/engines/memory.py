@@ -101,13 +101,16 @@ class Memory:
         _core.predict_rows(self.table, theta, classes, offset, eta, self.threads)
         return eta if classes == 1 or self.offset is None else eta + self.offset.reshape(classes, -1).T
 
-    def moments(self) -> Array:
-        """The Gram matrix of all columns and, last, y - offset, under the row weights."""
+    def moments(self, centre: float = 0.0) -> Array:
+        """The Gram matrix of all columns and, last, y - offset - centre, under the row weights."""
         width = self.columns + 1
         gram = np.empty((width, width))
-        problem = _core.Problem(self.table, "", "", self.y, self.weight, self.offset, ONE, ONE, True, 0.0, 1)
+        problem = _core.Problem(self.table, "", "", self.y, self.weight, self.offset, ONE, ONE, True, centre, 1)
         problem.evaluate(np.zeros(width), None, gram, False, self.threads)
-        return gram
+        if self.response_place == width - 1:
+            return gram
+        order = np.append(np.delete(np.arange(width), self.response_place), self.response_place)
+        return np.ascontiguousarray(gram[np.ix_(order, order)])
 
     def transposed(self, x: Array) -> Array:
         """X' x, in the core's order."""

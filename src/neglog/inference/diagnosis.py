@@ -12,10 +12,10 @@ MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood tha
 
 def diagnose(task: Task, answer: Answer) -> None:
     """Completes the answer: the smallest of many solutions, and notes on what has none."""
-    if answer.null is not None:
-        _choose_smallest(task, answer)
     if answer.iterations >= MANY or not answer.converged:
         _look_for_separation(task, answer)
+    if answer.null is not None:
+        _choose_smallest(task, answer)
     _look_at_dispersion(task, answer)
 
 
@@ -35,7 +35,7 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
     answer.converged = False
     columns = involved_columns(task, direction[:, None])
     who = f"the columns {listed(columns)} separate" if columns else "the intercept alone separates"
-    what = {"poisson": "rows without counts from the others", "softmax": "the classes"}.get(
+    what = {"poisson": "the zeros from the other counts", "tweedie": "the zeros from the amounts", "softmax": "the classes"}.get(
         task.target.loss.family, "the zeros from the ones"
     )
     answer.notes.append(

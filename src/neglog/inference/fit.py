@@ -76,8 +76,8 @@ def prepare(
     """Arguments, checked, as a task for a solver."""
     if not isinstance(prior, Prior):
         raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
-    if not (tol > 0 and max_iter >= 0):
-        raise ValueError(f"tol must be > 0 and max_iter ≥ 0, but they are {tol} and {max_iter}")
+    if not (tol > 0 and max_iter > 0):
+        raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
     X, values = split(X, {"y": y, **given}, labels=("y",) if isinstance(noise, Categorical) else ())
     design = read(X, reference=isinstance(prior, Flat))
     weight = checked(values["sample_weight"], "sample_weight", zero=True)

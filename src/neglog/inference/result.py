@@ -128,9 +128,14 @@ class Fit:
         return target.total(p * np.asarray(self._unit_loss(prediction, target.raw)))
 
     def _unit_loss(self, law: Any, y: Array) -> Array:
+        """Half the unit deviance where there is one, else the loss."""
         location = law.parameters[law.location]
-        prediction = np.exp(location) if law._family() == "lognormal" else location
-        return np.asarray(self.noise.loss(y, prediction))
+        match law._family():
+            case "lognormal":
+                return np.asarray(self.noise.loss(y, np.exp(location)))
+            case "bernoulli":
+                return np.asarray(0.5 * self.noise.deviance(y, location))
+        return np.asarray(self.noise.loss(y, location))
 
     @cached_property
     def d2(self) -> float:

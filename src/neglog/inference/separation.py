@@ -10,7 +10,7 @@ import numpy as np
 from neglog.distributions.arrays import Array
 from neglog.inference.answer import Task
 
-FAMILIES = ("bernoulli", "poisson", "softmax")
+FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
 
 
 def separating_direction(task: Task) -> Array | None:
@@ -41,7 +41,7 @@ def _constraints(task: Task, X: Array, y: Array) -> tuple[Array, Array]:
     if family == "bernoulli":
         sure = (y == 0) | (y == 1)
         return (2 * y[sure] - 1)[:, None] * X[sure], X[~sure]
-    if family == "poisson":
+    if family in ("poisson", "tweedie"):
         return -X[y == 0], X[y > 0]
     parts = []
     for k in range(classes):

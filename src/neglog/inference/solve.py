@@ -39,7 +39,7 @@ def solve(task: Task) -> Answer:
 def _answer(task: Task, solution: Solution, engine: Memory | None = None) -> Answer:
     point = solution.point
     return Answer(
-        point.theta,
+        _without_gauge(task, point.theta),
         task.target.filled(point.dispersion),
         solution.converged,
         solution.iterations,
@@ -49,6 +49,16 @@ def _answer(task: Task, solution: Solution, engine: Memory | None = None) -> Ans
         solution.null,
         solution.stuck,
     )
+
+
+def _without_gauge(task: Task, theta: Array) -> Array:
+    """Classes may all be shifted alike where there is no prior: of these solutions the one that sums to 0."""
+    classes = task.target.loss.classes
+    if classes > 1:
+        rows = theta.reshape(classes, -1)
+        flat = task.penalty.flat.reshape(classes, -1)[0]
+        rows[:, flat] -= rows[:, flat].mean(axis=0)
+    return theta
 
 
 # ---- any noise ---------------------------------------------------------------------------------------------------------
@@ -147,36 +157,44 @@ def _solve_squares(task: Task) -> Answer:
     theta = task.penalty.centre + task.penalty.kink
     if engine.width > WIDE and not task.penalty.smooth:
         return _answer(task, _minimise_absolute(task, task.objective(engine), theta))
-    gram = engine.moments()
+    # About the middle of y: its square would drown the residuals of a y that is far from 0.
+    centre = _about_middle(engine) if engine.intercept else 0.0
+    gram = engine.moments(centre)
     if not np.isfinite(gram).all():
         return Answer(np.full(engine.width, np.nan), task.target.noise, False, 0, np.inf, engine, task.penalty)
-    small = task.objective(Moments(gram))
     solver = newton if task.penalty.smooth else proximal_newton
-    solution = solver(small, theta, task.tol, task.max_iter)
-    if _needs_rows(gram, solution):
-        solution = _refined(task, solution)
+    solution = solver(task.objective(Moments(gram)), theta, task.tol, task.max_iter)
+    needs_rows = _needs_rows(gram, solution)
+    theta = solution.point.theta
+    if centre:
+        theta[0] += centre
+    if needs_rows:
+        _refine(task, solution)
     return _answer(task, solution)
+
+
+def _about_middle(engine: Memory) -> float:
+    some = slice(None, None, max(1, engine.rows // 256))
+    return float((engine.y[some] if engine.offset is None else engine.y[some] - engine.offset[some]).mean(dtype=np.float64))
 
 
 def _needs_rows(gram: Array, solution: Solution) -> bool:
     """Whether rounding in the Gram matrix may show: a nearly exact fit, or columns that are nearly collinear."""
-    squares, theta = gram[-1, -1], np.append(solution.point.theta, -1.0)
+    theta = np.append(solution.point.theta, -1.0)
     left = float(theta @ gram @ theta)
-    return left < 1e-6 * squares or solution.pivot < 1e-4
+    return left < 1e-6 * gram[-1, -1] or (solution.null is None and solution.pivot < 1e-4)
 
 
-def _refined(task: Task, solution: Solution) -> Solution:
-    """One or two steps with residuals from the rows themselves, which lose no digits to the squares of the columns."""
+def _refine(task: Task, solution: Solution) -> None:
+    """A step or two with residuals from the rows themselves, which lose no digits to the squares of the columns."""
     objective = task.objective(task.engine)
     hessian = solution.point.hessian
     if not task.penalty.smooth or solution.null is not None or hessian is None:
-        end = objective.at(solution.point.theta, False)
-        solution.point.dispersion = end.dispersion
-        return solution
-    better = polish(objective, solution.point.theta, hessian, min(task.tol, 1e-9), 3)
-    if better.point.value <= solution.point.value or np.isnan(solution.point.value):
-        solution.point = better.point
-    return solution
+        solution.point.dispersion = objective.at(solution.point.theta, False).dispersion
+        return
+    better = polish(objective, solution.point.theta, hessian, min(task.tol, 1e-9), 3).point
+    if np.isfinite(better.value):
+        solution.point = better
 
 
 # ---- Huber with its scale ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ class ConcomitantObjective(Objective):
 
     def __init__(self, engine: Memory, penalty: Penalty, rows: float, place: int, factor: float = 1.0) -> None:
         self.engine, self.penalty, self.rows, self.place, self.factor = engine, penalty, rows, place, factor
-        self.expected = False
+        self.expected = self.tried_curvature = False
         self.passes = 0
 
     def at(self, theta: Array, curvature: bool) -> Point:

@@ -1,10 +1,12 @@
 """Objectives with absolute terms: proximal Newton steps, each found by coordinate descent on the curvature matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neglog import _core
 from neglog.distributions.arrays import Array
-from neglog.solvers.newton import Solution, line_search
+from neglog.solvers.newton import ROUNDING, Solution, line_search
 from neglog.solvers.objective import Objective, Point
 
 SWEEPS = 100_000
@@ -27,9 +29,9 @@ def proximal_newton(
         slope = float(point.gradient @ step) + penalty.absolute(target) - penalty.absolute(point.theta)
         gain = -slope - 0.5 * float(step @ curvature @ step)
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
-        if decrement <= tol:
-            value = point.value - gain
-            end = Point(target, value, point.gradient, point.hessian, point.dispersion)
+        rounding = gain <= ROUNDING * abs(point.value) and decrement > 0.5 * before
+        if decrement <= tol or rounding:
+            end = replace(point, theta=target, value=point.value - gain)
             return Solution(end, True, iteration, decrement, matrix=curvature)
         if iteration == max_iter:
             break

@@ -2,13 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neglog.distributions.arrays import Array
 from neglog.solvers.objective import Objective, Point
-from neglog.solvers.systems import Step, newton_step
+from neglog.solvers.systems import newton_step
 
 ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
 ROUNDING = 2e-15  # relative changes of the objective below this are noise
@@ -31,27 +31,38 @@ class Solution:
 def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Solution:
     """Newton's method with a line search. The last step is taken without looking: its error is of second order."""
     point = objective.at(theta, True)
-    best_step: Step | None = None
-    for iteration in range(max_iter + 1):
+    null: Array | None = None
+    decrement = before = np.inf
+    steps = 0
+    for iteration in range(2 * max_iter + 2):
         if not np.isfinite(point.value):
-            return Solution(point, False, iteration, np.inf)
+            return Solution(point, False, steps, np.inf)
         assert point.hessian is not None
         step = newton_step(point.hessian, point.gradient)
-        if not step.definite and not objective.expected:
-            objective.expected = True  # far from the optimum the information is a better guide than the curvature
+        astray = not step.definite or step.leak > 1e-6 * (1 + step.decrement)
+        if astray and not objective.expected:
+            # far from the optimum, or where the loss has no curvature, the information is the better guide
+            objective.settle(expected=True)
             point = objective.at(point.theta, True)
             continue
-        best_step = step
-        if step.decrement <= tol:
-            end = Point(point.theta + step.x, point.value - 0.5 * step.decrement**2, point.gradient, point.hessian, point.dispersion)
-            return Solution(end, True, iteration, step.decrement, step.null, step.pivot)
-        if iteration == max_iter:
+        if iteration == 0:
+            null = step.null
+        before, decrement = decrement, step.decrement
+        rounding = 0.5 * decrement**2 <= ROUNDING * abs(point.value) and decrement > 0.5 * before
+        if (decrement <= tol or rounding) and step.leak <= max(tol, 1e-6):
+            end = replace(point, theta=point.theta + step.x, value=point.value - 0.5 * decrement**2)
+            return Solution(end, True, steps, decrement, null, step.pivot)
+        if steps == max_iter:
             break
-        following = line_search(lambda t: objective.at(t, True), point, step.x, step.decrement)  # noqa: B023
+        if objective.expected and decrement < 0.5 and objective.settle(expected=False):
+            point = objective.at(point.theta, True)
+            continue
+        following = line_search(lambda t: objective.at(t, True), point, step.x, decrement)
         if following is None:
-            return Solution(point, False, iteration, step.decrement, step.null, stuck=True)
+            return Solution(point, False, steps, decrement, null, stuck=True)
         point = following
-    return Solution(point, False, max_iter, best_step.decrement if best_step else np.inf, best_step.null if best_step else None)
+        steps += 1
+    return Solution(point, False, steps, decrement, null)
 
 
 def line_search(evaluate: Callable[[Array], Point], point: Point, direction: Array, decrement: float) -> Point | None:
@@ -120,7 +131,7 @@ def polish(objective: Objective, theta: Array, matrix: Array, tol: float, max_it
         if not np.isfinite(point.value):
             return Solution(point, False, iteration, np.inf)
         if decrements[-1] <= tol:
-            end = Point(point.theta + direction, point.value - 0.5 * squared, point.gradient, None, point.dispersion)
+            end = replace(point, theta=point.theta + direction, value=point.value - 0.5 * squared)
             return Solution(end, True, iteration, decrements[-1])
         slow = len(decrements) > 4 and decrements[-1] > 0.3 * decrements[-4]
         if iteration == max_iter or slow:

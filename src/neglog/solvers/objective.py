@@ -50,8 +50,17 @@ class Objective:
     ) -> None:
         self.engine, self.penalty, self.dispersion, self.factor = engine, penalty, dispersion, factor
         self.expected = not convex
+        self.tried_curvature = False
         self.gauge = gauge
         self.passes = 0
+
+    def settle(self, *, expected: bool) -> bool:
+        """Change to the information or back to the curvature; back only once, and False if that was tried before."""
+        if not expected and self.tried_curvature:
+            return False
+        self.tried_curvature |= not expected
+        self.expected = expected
+        return True
 
     def at(self, theta: Array, curvature: bool) -> Point:
         """One pass over the rows."""

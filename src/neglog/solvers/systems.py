@@ -20,6 +20,7 @@ class Step:
     null: Array | None = None  # columns span the null space, if there is one
     pivot: float = 0.0  # smallest of the matrix at unit diagonal
     definite: bool = True  # False: the matrix has directions of negative curvature
+    leak: float = 0.0  # slope along the null space, where the gradient says to go but the matrix not how far
 
 
 def newton_step(matrix: Array, gradient: Array) -> Step:
@@ -58,7 +59,9 @@ def _singular_step(matrix: Array, gradient: Array) -> Step:
     x = -scale * (vectors[:, kept] @ (along / values[kept]))
     null = scale[:, None] * vectors[:, np.abs(values) <= threshold]
     squared = float(-(x @ gradient))
-    return Step(x, squared**0.5 if squared > 0 else 0.0, null if null.shape[1] else None, 0.0, bool(values[0] >= -threshold))
+    decrement = squared**0.5 if squared > 0 else 0.0
+    leak = float(np.linalg.norm(null.T @ gradient))
+    return Step(x, decrement, null if null.shape[1] else None, 0.0, bool(values[0] >= -threshold), leak)
 
 
 def minimum_norm(theta: Array, null: Array, counted: Array) -> Array:
