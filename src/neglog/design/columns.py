@@ -63,7 +63,7 @@ def _is_array(X: Any) -> bool:
 def _row_count(X: Any) -> int:
     shape = getattr(X, "shape", None)
     if not shape and not hasattr(type(X), "__len__"):
-        raise TypeError(f"X must have rows and columns, but is {X!r}")
+        raise ValueError(f"X must have two dimensions, rows and columns, but is {X!r}")
     return int(shape[0]) if shape else len(X)
 
 

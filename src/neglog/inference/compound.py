@@ -59,23 +59,24 @@ class Compound(Amounts):
         if stated is not None:
             return Known(stated)
         if self.power in (0.0, 3.0):
-            # the loss is half the deviance up to a constant, which is 0 for power 0 only up to y^2 / 2
             return Shifted(0.5 * self.total(rows=rows), self.saturated(rows))
         if self.power == 2.0:
             return self._gamma_dispersion(rows)
         return CompoundDispersion(self, rows)
 
-    def saturated(self, rows: Any) -> float:
-        if self.power == 0:
-            y = self.y[rows]
-            return self.total(-0.5 * (1.0 if self.p is None else self.p[rows]) * y**2, rows)
-        return super().saturated(rows)
+    def power_slope(self, dispersion: float, eta: Array) -> float:
+        """The derivative in the power of the nll at raw predictions eta: that of the deviance, and that of C."""
+        y, p = self.y, 1.0 if self.p is None else self.p
+        mean = np.asarray(self.noise.link.inverse(eta))
+        deviance = self.total(p * (self._potential_slope(mean) - self._potential_slope(np.where(y > 0, y, 1.0), y > 0)))
+        return deviance / dispersion + CompoundDispersion(self, ALL).power_sum(float(np.log(dispersion)))
 
-    def constant_of_known(self, dispersion: float) -> float:
-        """Minus what the profile leaves out when the dispersion is stated: the nll at predictions equal to y."""
-        if self.noise.dispersion is None:
-            return 0.0
-        return self.saturated(ALL) / dispersion - CompoundDispersion(self, ALL).sums(float(np.log(dispersion)))[0]
+    def _potential_slope(self, mean: Array, counted: Any = True) -> Array:
+        """The derivative in the power of mu^(2-p) / (2-p) - y mu^(1-p) / (1-p)."""
+        a, b, log_mean = 2 - self.power, 1 - self.power, np.log(mean)
+        first = mean**a / a * (1 / a - log_mean)
+        second = self.y * mean**b / b * (1 / b - log_mean)
+        return np.where(counted, first - second, 0.0)
 
     def filled(self, dispersion: float) -> Any:
         noise = self.noise
@@ -114,8 +115,8 @@ class CompoundDispersion(Fitted):
         mean = target.middle()
         self._t = float(np.log(max(mean, 1e-300)) * (2 - self.power))  # a dispersion of the order of mean^(2 - power)
 
-    def sums(self, t: float) -> tuple[float, float]:
-        """C and its derivative in t."""
+    def _slopes(self, t: float) -> list[Array]:
+        """At each row or node: the nll at mean = y, and its derivatives in mean, power and t."""
         outputs = [np.empty(len(self.y)) for _ in range(4)]
         dispersion = np.broadcast_to(np.exp(t) / self.p, self.y.shape)
         _core.tweedie_slopes(
@@ -126,8 +127,17 @@ class CompoundDispersion(Fitted):
             *outputs,
             thread_count(16 * len(self.y)),
         )
-        nll, _, _, slope = outputs
-        return float(self.w @ nll), float(self.w @ (slope * dispersion))
+        outputs[3] *= dispersion
+        return outputs
+
+    def sums(self, t: float) -> tuple[float, float]:
+        """C and its derivative in t."""
+        nll, _, _, slope = self._slopes(t)
+        return float(self.w @ nll), float(self.w @ slope)
+
+    def power_sum(self, t: float) -> float:
+        """The derivative of C in the power."""
+        return float(self.w @ self._slopes(t)[2])
 
     def constants(self, t: float) -> tuple[float, float, float]:
         value, slope = self.sums(t)

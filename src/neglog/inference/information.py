@@ -27,8 +27,10 @@ def information_of(task: Task, answer: Answer) -> Information:
     """From one more pass over the data."""
     engine, target = answer.engine, task.target
     noise: dict[str, float] = {}
-    if isinstance(target, HuberTarget) and target.open:
+    if isinstance(target, HuberTarget) and "scale" in target.open:
         covariance, noise["scale"] = _with_scale(task, answer)
+        if "delta" in target.open:
+            noise["delta"] = np.nan
     else:
         objective = _objective_at(task, answer)
         point = objective.at(answer.theta, True)
@@ -123,16 +125,12 @@ def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
 def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, float]:
     """From the curvature of the profile over the power; the dispersion follows the power, which widens its error."""
     power, step = answer.noise.power, 0.01 * min(answer.noise.power - 1, 2 - answer.noise.power)
-    values, logs = [], []
-    for p in (power - step, power, power + step):
-        value, there = at_power(task, p, answer.theta)
-        values.append(value)
-        logs.append(np.log(there.noise.dispersion))
-    bend = (values[0] - 2 * values[1] + values[2]) / step**2
+    (below, one), (above, other) = (at_power(task, power + shift, answer.theta) for shift in (-step, step))
+    bend = (above - below) / (2 * step)
     error = bend**-0.5 if bend > 0 else np.nan
     result = {"power": error}
     if "dispersion" in known:
-        follows = (logs[2] - logs[0]) / (2 * step) * error * answer.noise.dispersion
+        follows = (other.noise.dispersion - one.noise.dispersion) / (2 * step) * error
         result["dispersion"] = float(np.hypot(known["dispersion"], follows))
     return result
 

@@ -1,5 +1,8 @@
 """Which solver answers which question."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from neglog.distributions.arrays import Array
@@ -19,6 +22,7 @@ from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
 
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
+THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 
 
@@ -26,9 +30,11 @@ def solve(task: Task) -> Answer:
     """The answer by the solver that fits noise and prior."""
     target = task.target
     if isinstance(target, Compound) and target.noise.power is None:
-        return _solve_power(task, target)
+        return _solve_power(task)
     if isinstance(target, Absolutes):
         return solve_absolute(task)
+    if isinstance(target, HuberTarget) and target.noise.delta is None:
+        return _solve_threshold(task, target)
     if isinstance(target, HuberTarget) and target.open:
         return _solve_huber(task, target)
     if isinstance(target, Squares) and target.noise.link.name == "identity":
@@ -277,36 +283,20 @@ def huber_scale(residuals: Array, target: Target, delta: float, scale: float) ->
     return float(scale)
 
 
-# ---- Tweedie with its power ----------------------------------------------------------------------------------------------------
+# ---- parameters that need a search of their own: Tweedie's power, Huber's threshold -------------------------------------------
 
 
 def at_power(task: Task, power: float, theta: Array | None = None) -> tuple[float, Answer]:
-    """The best objective at this power, up to a constant, and the answer there."""
+    """The best answer at this power, and the derivative of the objective's minimum in the power."""
     assert isinstance(task.target, Compound)
     target = task.target.at_power(power)
     engine = task.engine.with_loss(target.loss)
-    here = Task(target, engine, task.penalty, task.tol, task.max_iter)
-    answer = _solve_general(here, theta)
-    objective = here.objective(engine)
-    loss = engine.evaluate(answer.theta, False)[0]
-    profile = objective.dispersion.profile(loss)
-    answer.noise = target.filled(profile.dispersion)
-    value = profile.value + task.penalty.quadratic(answer.theta)[0] + task.penalty.absolute(answer.theta)
-    return value - target.constant_of_known(profile.dispersion), answer
+    answer = _solve_general(replace(task, target=target, engine=engine), theta)
+    return target.power_slope(answer.noise.dispersion, engine.predict(answer.theta)), answer
 
 
-def _solve_power(task: Task, target: Compound) -> Answer:
-    answers: dict[float, Answer] = {}
-    theta: list[Array | None] = [None]
-
-    def profile(power: float) -> float:
-        value, answer = at_power(task, power, theta[0])
-        theta[0], answers[power] = answer.theta, answer
-        return value
-
-    power = scalar.minimise(profile, *POWERS, 1.5, 1e-6)
-    answer = answers[power]
-    answer.iterations = len(answers)
+def _solve_power(task: Task) -> Answer:
+    power, answer = _searched(lambda p, theta: at_power(task, p, theta), *POWERS, 1.5, 0.1)
     if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
         answer.converged = False
         answer.notes.append(
@@ -314,3 +304,37 @@ def _solve_power(task: Task, target: Compound) -> Answer:
             "near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
         )
     return answer
+
+
+def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
+    def at_threshold(log_delta: float, _: Array | None) -> tuple[float, Answer]:
+        delta = float(np.exp(log_delta))
+        known = target.at_threshold(delta)
+        answer = solve(replace(task, target=known, engine=task.engine.with_loss(known.loss)))
+        slopes = answer.noise.given(answer.engine.predict(answer.theta)).parameter_gradient(target.raw)["delta"]
+        return delta * target.total(slopes), answer
+
+    log_delta, answer = _searched(at_threshold, *np.log(THRESHOLDS), np.log(1.345), 0.3)
+    if min(log_delta - np.log(THRESHOLDS[0]), np.log(THRESHOLDS[1]) - log_delta) < 1e-3:
+        answer.converged = False
+        answer.notes.append(
+            f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: the noise looks "
+            f"{'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
+        )
+    return answer
+
+
+def _searched(
+    at: Callable[[float, Array | None], tuple[float, Answer]], low: float, high: float, first: float, step: float
+) -> tuple[float, Answer]:
+    """The answer at the root of the slope; each fit starts from the one before."""
+    answers: list[Answer] = []
+
+    def slope(x: float) -> float:
+        value, answer = at(x, answers[-1].theta if answers else None)
+        answers.append(answer)
+        return value
+
+    found = scalar.root(slope, low, high, first, step, 1e-9)
+    answers[-1].iterations = len(answers)
+    return found, answers[-1]

@@ -173,19 +173,20 @@ class HuberTarget(Target):
 
     family = "huber"
 
-    def check(self) -> None:
-        if self.noise.delta is None:
-            raise ValueError("Huber noise needs its delta, which a fit does not estimate; the default is delta=1.345")
-
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("scale",) if self.noise.scale is None else ()
+        return tuple(name for name in ("scale", "delta") if self.noise.parameters[name] is None)
+
+    def at_threshold(self, delta: float) -> "HuberTarget":
+        """The same target with the threshold stated."""
+        return HuberTarget(self.noise._replaced(_delta=delta), self.raw, self.w, self.p)
 
     @property
     def loss(self) -> Loss:
         sharpness = ONE if self.p is None else np.sqrt(self.p)
         scale = 1.0 if self.noise.scale is None else self.noise.scale
-        return Loss("huber", self.noise.link.name, sharpness / scale, np.full(1, float(self.noise.delta)))
+        delta = 1.345 if self.noise.delta is None else self.noise.delta
+        return Loss("huber", self.noise.link.name, sharpness / scale, np.full(1, float(delta)))
 
     def response_loss(self) -> Loss:
         """With y as a column whose coefficient is -1 / scale."""
@@ -239,12 +240,11 @@ class Amounts(Target):
         return GammaDispersion(saturated, np.ascontiguousarray(w[rows]), np.ascontiguousarray(self.p[rows]))
 
     def saturated(self, rows: Any) -> float:
-        """What the pass's loss is at predictions equal to y: the loss at mean 1 less half the deviance from there."""
+        """What the pass's loss is at predictions equal to y: the integral of A - B (families.hpp) at mu = y."""
         y, power = self.y[rows], self.power
-        at_one = (0.0 if power == 2 else 1 / (2 - power)) - (0.0 if power == 1 else y / (1 - power))
-        p = 1.0 if self.p is None else self.p[rows]
-        law = Tweedie(1.0, power, 1.0)
-        return self.total(p * (at_one - law.loss(y, np.ones_like(y))), rows)
+        above = 2 - power
+        values = 1 + np.log(y) if power == 2 else np.power(y, above) / (above * (power - 1))
+        return self.total(values if self.p is None else self.p[rows] * values, rows)
 
     def filled(self, dispersion: float) -> Any:
         return self.noise._replaced(_shape=float(1 / dispersion)) if self.open else self.noise

@@ -66,6 +66,8 @@ class Objective:
         """One pass over the rows."""
         self.passes += 1
         loss, gradient, gram = self.engine.evaluate(theta, curvature, self.expected)
+        if not np.isfinite(loss):  # a mean outside its domain, or beyond the numbers
+            return Point(theta, np.inf, gradient, gram, np.nan)
         profile = self.dispersion.profile(loss)
         if self.factor != 1.0:
             f = self.factor

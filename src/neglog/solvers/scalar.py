@@ -1,46 +1,24 @@
-"""The minimum of a smooth function of one number: golden section and parabolas (Brent's method)."""
+"""The root of a function of one number that rises through it: secants inside a bracket."""
 
 from collections.abc import Callable
 
-GOLDEN = 0.3819660112501051
 
+def root(function: Callable[[float], float], low: float, high: float, start: float, step: float, tol: float) -> float:
+    """Where `function`, negative below and positive above, is 0 between low and high, to about `tol`.
 
-def minimise(function: Callable[[float], float], low: float, high: float, start: float, tol: float) -> float:
-    """A minimum of `function` between low and high to about `tol`, from a start between them."""
-    best = second = third = start
-    at_best = at_second = at_third = function(start)
-    moved = before = 0.0
+    Returns the last point at which the function was asked for; an end of the range if the root lies beyond it.
+    """
+    x, value = start, function(start)
+    before, value_before = x, value
+    following = x - step if value > 0 else x + step
     for _ in range(100):
-        middle = 0.5 * (low + high)
-        if abs(best - middle) <= 2 * tol - 0.5 * (high - low):
+        low, high = (x, high) if value < 0 else (low, x)
+        if value == 0 or high - low <= tol or abs(following - x) <= tol and x != start:
             break
-        golden = True
-        if abs(before) > tol:
-            # the parabola through the best three
-            r = (best - second) * (at_best - at_third)
-            q = (best - third) * (at_best - at_second)
-            p = (best - third) * q - (best - second) * r
-            q = 2 * (q - r)
-            p, q = (-p, q) if q > 0 else (p, -q)
-            if abs(p) < abs(0.5 * q * before) and q * (low - best) < p < q * (high - best):
-                before, moved = moved, p / q
-                golden = False
-        if golden:
-            before = (high if best < middle else low) - best
-            moved = GOLDEN * before
-        step = moved if abs(moved) >= tol else (tol if moved > 0 else -tol)
-        x = best + step
-        value = function(x)
-        if value <= at_best:
-            low, high = (low, best) if x < best else (best, high)
-            third, at_third = second, at_second
-            second, at_second = best, at_best
-            best, at_best = x, value
-        else:
-            low, high = (x, high) if x < best else (low, x)
-            if value <= at_second or second == best:
-                third, at_third = second, at_second
-                second, at_second = x, value
-            elif value <= at_third or third in (best, second):
-                third, at_third = x, value
-    return best
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        before, value_before = x, value
+        x, value = following, function(following)
+        tilt = (value - value_before) / (x - before)
+        following = x - value / tilt if tilt > 0 else 0.5 * (low + high)
+    return x
