@@ -239,7 +239,8 @@ void Descent::descend(Vertex& vertex) {
         const double weight = rows_.weight[basis_[leaving]], slope = std::abs(multiplier_[leaving]) - weight;
         for (std::size_t j = 0; j < d_; ++j) edge_[j] = side * inverse_[leaving * d_ + j];
         const double slowest = slowest_pivot * std::sqrt(rows_.inner(edge_.data(), edge_.data()));
-        loops_.edge(rows_.panels, d_, rows_.x.data(), edge_.data(), side_.data(), residual_.data(), slowest, line_.rate.data(), line_.time.data());
+        loops_.edge(rows_.panels, d_, rows_.x.data(), edge_.data(), side_.data(), residual_.data(), slowest,
+                    line_.rate.data(), line_.time.data());
         const double slack = 1e-9 * (weight + std::abs(multiplier_[leaving]));
         if (line_.run(slope, 0.0, slack, rows_.weight) == LineSearch::End::never) {
             if (slope <= slack) {
@@ -273,8 +274,10 @@ Vertex Descent::solve(const double* start) {
     vertex.theta.resize(d_), vertex.dual.resize(m_);
     for (std::size_t j = 0; j < d_; ++j) vertex.theta[j] = theta_[j] * rows_.column[j];
     for (std::size_t i = 0; i < m_; ++i) vertex.dual[i] = rows_.problem.weight[i] * side_[i];
-    for (std::size_t k = 0; k < d_; ++k)
-        vertex.dual[basis_[k]] = std::clamp(multiplier_[k], -rows_.weight[basis_[k]], rows_.weight[basis_[k]]) * rows_.row[basis_[k]];
+    for (std::size_t k = 0; k < d_; ++k) {
+        const double weight = rows_.weight[basis_[k]];
+        vertex.dual[basis_[k]] = std::clamp(multiplier_[k], -weight, weight) * rows_.row[basis_[k]];
+    }
     vertex.basis = basis_;
     return vertex;
 }

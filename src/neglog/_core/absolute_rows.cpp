@@ -134,7 +134,9 @@ Indices ScaledRows::choose_basis(const Numbers& theta) {
     for (std::size_t i = 0; i < m; ++i) distance[i] = std::abs(y[i] - product[i]);
     Indices order(m);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto nearer = [&](std::size_t a, std::size_t b) { return distance[a] != distance[b] ? distance[a] < distance[b] : a < b; };
+    const auto nearer = [&](std::size_t a, std::size_t b) {
+        return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
+    };
     const std::size_t candidates = std::min(m, 8 * d + 32);
     const auto end = order.begin() + signed_of(candidates);
     if (candidates < m) std::nth_element(order.begin(), end, order.end(), nearer);
@@ -216,7 +218,8 @@ LineSearch::End LineSearch::run(double slope, double curvature, double slack, co
         else slope -= kink(middle), ++begin;
     }
     if (!at_a_row) {
-        std::sort(met.begin() + signed_of(begin), met.begin() + signed_of(end), [this](std::size_t a, std::size_t b) { return sooner(a, b); });
+        std::sort(met.begin() + signed_of(begin), met.begin() + signed_of(end),
+                  [this](std::size_t a, std::size_t b) { return sooner(a, b); });
         for (; begin < end && !at_a_row; ++begin) {
             const double bend = curvature * time[met[begin]];
             if (bend >= slope) break;
