@@ -53,9 +53,20 @@ def divergence(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def row_sum(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def softmax(y: Doubles, eta: Doubles, nll: Doubles, gradient: Doubles, threads: int) -> None: ...
 
-# The minimum of sum w |y - X theta| + linear' theta: theta, the rows with residual zero that fix it, a multiplier for every
-# row, the number of pivots, and how it ended: 0 optimal, 1 optimal in as many columns as are independent, 2 unbounded,
-# 3 too many pivots.
+# The minimum of sum w |y - X theta| + linear' theta: theta, the rows with residual zero that fix it, a multiplier for
+# every row, the number of pivots, and how it ended: 0 optimal, 1 optimal in as many columns as are independent,
+# 2 unbounded, 3 too many pivots.
 def absolute_vertex(
     X: Doubles, y: Doubles, w: Doubles, linear: Doubles, start: Doubles | None
+) -> tuple[Doubles, NDArray[int64], Doubles, int, int]: ...
+
+# The same with + 1/2 sum strength (theta - centre)^2; 1 means that nothing was solved: a direction is undetermined.
+def absolute_ridge(
+    X: Doubles,
+    y: Doubles,
+    w: Doubles,
+    linear: Doubles,
+    start: Doubles | None,
+    strength: Doubles,
+    centre: Doubles,
 ) -> tuple[Doubles, NDArray[int64], Doubles, int, int]: ...

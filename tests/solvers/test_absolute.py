@@ -193,6 +193,7 @@ def full_dual(data, solution, extra=None):
     if extra is not None:
         X, y, w = np.vstack([X, extra[0]]), np.concatenate([y, extra[1]]), np.concatenate([w, extra[2]])
     dual = w * np.sign(y - X @ solution.theta)
+    dual[solution.tied] = solution.tied_dual
     dual[solution.basis] = solution.dual
     return X, y, w, dual
 
@@ -255,6 +256,8 @@ def test_bands_survive_hard_data(noise, rng, monkeypatch):
     solution = least_absolute(data)
     everything = _core.absolute_vertex(X, y, data.w, np.zeros(5), None)
     assert solution.status == OPTIMAL, solution.message
+    *rows, dual = full_dual(data, solution)
+    assert_certified(*rows, np.zeros(5), solution.theta, dual)
     assert solution.gap < 1e-12
     assert solution.infeasibility < 1e-12
     assert solution.objective == pytest.approx(np.abs(y - X @ everything[0]).sum(), rel=1e-12)
@@ -301,12 +304,114 @@ def test_a_linear_term_that_outweighs_all_rows(rng, monkeypatch):
     assert least_absolute(DenseRows(X, y), np.array([0.0, 1e5])).status == UNBOUNDED
 
 
+# With a ridge.
+
+
+def assert_ridge_certified(X, y, w, g, q, m, theta, dual):
+    """The stationarity of all columns and the complementarity of all rows: together they prove the minimum."""
+    residuals, away = y - X @ theta, theta - m
+    assert np.all(np.abs(dual) <= w * (1 + 1e-12))
+    summed = w @ np.abs(X) + np.abs(g) + q * (np.abs(theta) + np.abs(m))
+    assert np.all(np.abs(dual @ X - g - q * away) <= 1e-10 * summed)
+    size = w @ (np.abs(y) + np.abs(X) @ (np.abs(theta) + np.abs(m)))
+    assert w @ np.abs(residuals) - dual @ residuals <= 1e-10 * size
+
+
+@pytest.mark.parametrize("kind", ["plain", "integers", "duplicates", "dependent", "scales", "exact fit"])
+@pytest.mark.parametrize("strength", ["weak", "strong", "mixed", "integers"])
+def test_ridge(kind, strength, rng):
+    for _ in range(25):
+        d, n = int(rng.integers(1, 9)), int(rng.integers(1, 90))
+        X, y = designs(rng, kind, n, d)
+        size = np.maximum(np.abs(X).max(axis=0), 1e-6)
+        w = rng.choice([np.ones(n), rng.uniform(0.5, 2.0, n)])
+        exponents = {"weak": (-6, -3), "strong": (2, 5), "mixed": (-4, 4), "integers": (0, 0)}[strength]
+        q, m = 10.0 ** rng.uniform(*exponents, d) * size**2, rng.normal(size=d) / size
+        if strength == "integers":
+            q, m = np.ceil(4 * rng.random(d)), np.round(m)
+        g = (w * rng.uniform(-0.9, 0.9, n)) @ X * rng.integers(0, 2)
+        start = None if rng.random() < 0.5 else rng.normal(size=d) / size
+        theta, basis, dual, _, status = _core.absolute_ridge(X, y, w, g, start, q, m)
+        assert status == OPTIMAL
+        assert len(basis) <= min(d, n)
+        np.testing.assert_allclose((y - X @ theta)[basis], 0.0, atol=1e-9 * (np.abs(y).max() + 10))
+        assert_ridge_certified(X, y, w, g, q, m, theta, dual)
+
+
+def test_ridge_in_one_dimension():
+    # |1 - t| + |2 - t| + |6 - t| + t^2 / 2: the slope just above 1 is -1 + 1, so 1 is the minimum, with u = 0 there.
+    one = np.ones(3)
+    X, y = np.ones((3, 1)), np.array([1.0, 2.0, 6.0])
+    theta, _, dual, _, status = _core.absolute_ridge(X, y, one, np.zeros(1), None, np.ones(1), np.zeros(1))
+    assert (theta[0], status) == (1.0, OPTIMAL)
+    np.testing.assert_allclose(dual, [-1.0, 1.0, 1.0], atol=1e-12)
+    # With strength 4 it lies between the rows, where all signs are positive: 4 t = 3.
+    theta, basis, dual, _, status = _core.absolute_ridge(X, y, one, np.zeros(1), None, np.full(1, 4.0), np.zeros(1))
+    assert (theta[0], len(basis), status) == (0.75, 0, OPTIMAL)
+    np.testing.assert_array_equal(dual, one)
+
+
+def test_ridge_of_one_column_leaves_the_others_free(rng):
+    X, y = many(rng, 200, 5)
+    q = np.array([0.0, 0.0, 1e9, 0.0, 0.0])
+    theta, _, dual, _, status = _core.absolute_ridge(X, y, np.ones(200), np.zeros(5), None, q, np.zeros(5))
+    assert status == OPTIMAL
+    assert_ridge_certified(X, y, np.ones(200), np.zeros(5), q, np.zeros(5), theta, dual)
+    without = np.delete(X, 2, axis=1)
+    np.testing.assert_allclose(np.delete(theta, 2), least_absolute(DenseRows(without, y)).theta, atol=1e-5)
+
+
+def test_ridge_bounds_what_was_unbounded(rng):
+    X, y = many(rng, 50, 2)
+    g, q = np.array([0.0, 1e3]), np.ones(2)
+    theta, _, dual, _, status = _core.absolute_ridge(X, y, np.ones(50), g, None, q, np.zeros(2))
+    assert status == OPTIMAL
+    assert_ridge_certified(X, y, np.ones(50), g, q, np.zeros(2), theta, dual)
+    free = np.array([1.0, 0.0])
+    assert _core.absolute_ridge(X, y, np.ones(50), g, None, free, np.zeros(2))[4] == UNBOUNDED
+
+
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 300.0, 1e5])
+@pytest.mark.parametrize("shape", ["plain", "counts", "leverage"])
+def test_ridge_in_bands(strength, shape, rng, monkeypatch):
+    small_steps(monkeypatch)
+    X, y = many(rng, 5000, 5)
+    if shape == "counts":
+        X, y = np.round(X), np.round(y)
+    if shape == "leverage":
+        X[::50] *= 100.0
+    q, m = np.full(5, strength), np.ones(5)
+    q[0] = 0.0
+    data = Counted(X, y, rng.uniform(0.5, 2.0, 5000))
+    solution = least_absolute(data, ridge=(q, m))
+    assert solution.status == OPTIMAL, solution.message
+    assert solution.gap < 1e-12
+    assert solution.infeasibility < 1e-12
+    *rows, dual = full_dual(data, solution)
+    assert_ridge_certified(*rows, np.zeros(5), q, m, solution.theta, dual)
+    value = data.w @ np.abs(y - X @ solution.theta) + 0.5 * q @ (solution.theta - m) ** 2
+    assert solution.objective == pytest.approx(value, rel=1e-12)
+
+
+def test_ridge_with_dependent_free_columns(rng):
+    X, y = many(rng, 300, 5)
+    X[:, 2] = X[:, 0] - X[:, 1]
+    q = np.array([0.0, 0.0, 0.0, 2.0, 2.0])
+    solution = least_absolute(DenseRows(X, y), ridge=(q, np.zeros(5)))
+    assert solution.status == DEFICIENT
+    assert solution.gap < 1e-12
+    assert solution.infeasibility < 1e-12
+    unbounded = least_absolute(DenseRows(X, y), np.array([0.0, 0.0, 5.0, 0.0, 0.0]), ridge=(q, np.zeros(5)))
+    assert unbounded.status == UNBOUNDED
+
+
 def test_same_input_same_bits(rng):
     X, y = many(rng, 30_000, 5)
-    one, two = (least_absolute(DenseRows(X, y)) for _ in range(2))
-    assert one.theta.tobytes() == two.theta.tobytes()
-    assert one.basis.tobytes() == two.basis.tobytes()
-    assert one.dual.tobytes() == two.dual.tobytes()
+    for ridge in (None, (np.full(5, 30.0), np.zeros(5))):
+        one, two = (least_absolute(DenseRows(X, y), ridge=ridge) for _ in range(2))
+        assert one.theta.tobytes() == two.theta.tobytes()
+        assert one.basis.tobytes() == two.basis.tobytes()
+        assert one.dual.tobytes() == two.dual.tobytes()
 
 
 def test_input_is_not_touched(rng):

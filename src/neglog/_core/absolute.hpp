@@ -27,7 +27,16 @@ struct Vertex {
     VertexStatus status = VertexStatus::optimal;
 };
 
+struct Ridge {
+    const double* strength;  // q_j >= 0
+    const double* centre;    // m_j
+};
+
 // `start`, or null for none: the closer to the minimum, the fewer pivots.
 Vertex absolute_vertex(const AbsoluteProblem& problem, const double* start, const AbsoluteLoops& loops);
+
+// The same with  + 1/2 sum_j q_j (theta_j - m_j)^2,  where the minimum is seldom a vertex: fewer rows than columns may have
+// residual zero. The status is rank_deficient, and theta the start, if the rows and the ridge leave a direction undetermined.
+Vertex absolute_ridge(const AbsoluteProblem& problem, const Ridge& ridge, const double* start, const AbsoluteLoops& loops);
 
 }  // namespace neglog

@@ -292,18 +292,26 @@ nb::ndarray<nb::numpy, Number, nb::ndim<1>> owned(std::vector<Number> values) {
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-auto absolute_vertex_of(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start) {
+auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start,
+                      const std::optional<Vector>& strength, const std::optional<Vector>& centre) {
     const AbsoluteProblem problem{x.shape(0), x.shape(1), x.data(), y.data(), w.data(), linear.data()};
     if (y.size() != problem.rows || w.size() != problem.rows) throw nb::value_error("X, y and w differ in their rows");
-    if (linear.size() != problem.columns || (start && start->size() != problem.columns))
-        throw nb::value_error("linear and start need one number per column of X");
+    for (const auto& vector : {std::optional(linear), start, strength, centre})
+        if (vector && vector->size() != problem.columns)
+            throw nb::value_error("linear, start, strength and centre need one number per column of X");
+    const double* first = start ? start->data() : nullptr;
     Vertex vertex;
     {
         nb::gil_scoped_release release;
-        vertex = absolute_vertex(problem, start ? start->data() : nullptr, active->absolute);
+        vertex = strength && centre ? absolute_ridge(problem, {strength->data(), centre->data()}, first, active->absolute)
+                                    : absolute_vertex(problem, first, active->absolute);
     }
     return std::make_tuple(owned(std::move(vertex.theta)), owned(std::vector<std::int64_t>(vertex.basis.begin(), vertex.basis.end())),
                            owned(std::move(vertex.dual)), vertex.pivots, static_cast<int>(vertex.status));
+}
+
+auto absolute_vertex_of(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start) {
+    return absolute_minimum(x, y, w, linear, start, std::nullopt, std::nullopt);
 }
 
 }  // namespace
@@ -334,6 +342,7 @@ NB_MODULE(_core, m) {
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("absolute_vertex", &absolute_vertex_of, "X"_a, "y"_a, "w"_a, "linear"_a, "start"_a.none());
+    m.def("absolute_ridge", &absolute_minimum, "X"_a, "y"_a, "w"_a, "linear"_a, "start"_a.none(), "strength"_a, "centre"_a);
     m.def("softmax", &softmax, "y"_a, "eta"_a, "nll"_a, "gradient"_a, "threads"_a);
     nb::class_<OwningTable>(m, "Table")
         .def(nb::init<std::size_t, bool>(), "rows"_a, "intercept"_a)

@@ -1,12 +1,13 @@
 """The exact minimum of a weighted absolute loss, with the proof that it is one.
 
-    minimise over theta   sum_i w_i |y_i - x_i' theta|  +  g' theta
+    minimise over theta   sum_i w_i |y_i - x_i' theta|  +  g' theta  [ +  1/2 sum_j q_j (theta_j - m_j)^2 ]
 
-The minimum is a vertex: as many rows as there are independent columns have residual zero. Where it lies is decided by the
-few rows near zero; every other row acts through its sign alone. So the solution of a sample says which rows may still change
-sign, the others are summed into the linear term, the rest is solved exactly, and one pass over all rows shows whether a sign
-was wrong (Portnoy and Koenker 1997). Whatever the sample suggested, the certificate is about all rows: multipliers
-|u_i| <= w_i with sum_i u_i x_i = g prove that no theta does better than sum_i u_i y_i.
+Without the ridge the minimum is a vertex: as many rows as there are independent columns have residual zero. With it
+there may be fewer. Where it lies is decided by the few rows near zero; every other row acts through its sign alone. So
+the solution of a sample says which rows may still change sign, the others are summed into the linear term, the rest is
+solved exactly, and one pass over all rows shows whether a sign was wrong (Portnoy and Koenker 1997). Whatever the
+sample suggested, the certificate is about all rows: multipliers |u_i| <= w_i with sum_i u_i x_i = g + q (theta - m)
+prove that no theta does better.
 """
 
 from dataclasses import dataclass
@@ -123,11 +124,15 @@ class AbsoluteSolution:
     basis: Integers
     """Rows with residual zero that fix theta. Extra rows are numbered after the last row of the data."""
     dual: Doubles
-    """Their multipliers u. Any other row has u = w sign(residual)."""
+    """Their multipliers u."""
+    tied: Integers
+    """Other rows whose residual is zero, but for rounding."""
+    tied_dual: Doubles
+    """Their multipliers. Any row that is not named here has u = w sign(residual)."""
     gap: float
     """Objective minus its proven lower bound, relative to the objective."""
     infeasibility: float
-    """The largest |sum u x - g| of a column, relative to what was summed there."""
+    """The largest |sum u x - g - q (theta - m)| of a column, relative to what was summed there."""
     rounds: int
     """How often a band of rows was solved."""
     pivots: int
@@ -140,39 +145,64 @@ class AbsoluteSolution:
 
 
 def least_absolute(
-    data: AbsoluteData, linear: Doubles | None = None, extra_rows: Rows | None = None, start: Doubles | None = None
+    data: AbsoluteData,
+    linear: Doubles | None = None,
+    extra_rows: Rows | None = None,
+    ridge: tuple[Doubles, Doubles] | None = None,
+    start: Doubles | None = None,
 ) -> AbsoluteSolution:
-    """Minimises the absolute loss of `data` and of a few extra rows (a Laplace prior is some), plus linear' theta."""
+    """Minimises the absolute loss of `data` and of a few extra rows, plus linear' theta, plus a ridge (q, m).
+
+    A Laplace prior on theta_j is an extra row: target its centre, weight its rate. A Gaussian prior is a ridge.
+    """
     d = data.columns
-    g = np.zeros(d) if linear is None else np.asarray(linear, float)
     X, y, w = extra_rows or (np.empty((0, d)), np.empty(0), np.empty(0))
-    extra = np.asarray(X, float), np.asarray(y, float), np.asarray(w, float)
+    q, m = ridge or (np.zeros(d), np.zeros(d))
+    terms = _Terms(
+        linear=np.zeros(d) if linear is None else np.array(linear, float),
+        extra=(np.array(X, float), np.array(y, float), np.array(w, float)),
+        strength=np.array(q, float),
+        centre=np.array(m, float),
+    )
     if data.rows <= max(DIRECT, 10 * d):
-        return _Search(data, g, extra).all_rows(start)
-    if start is None:
-        start = _from_sample(data, g, extra)
-    return _Search(data, g, extra).in_bands(start)
+        return _Search(data, terms).all_rows(start)
+    return _Search(data, terms).in_bands(_from_sample(data, terms) if start is None else start)
 
 
-def _from_sample(data: AbsoluteData, g: Doubles, extra: Rows) -> Doubles:
+@dataclass(frozen=True)
+class _Terms:
+    """All of the objective that is not about the rows of the data."""
+
+    linear: Doubles
+    extra: Rows
+    strength: Doubles
+    centre: Doubles
+
+    def share(self, share: float) -> "_Terms":
+        """For a sample with this share of the rows."""
+        X, y, w = self.extra
+        return _Terms(self.linear * share, (X, y, w * share), self.strength * share, self.centre)
+
+
+def _from_sample(data: AbsoluteData, terms: _Terms) -> Doubles:
     """A theta whose predictions have the standard error of a sample's."""
     X, y, w = data.sample(max(data.rows // THINNING, DIRECT // 2, 5 * data.columns))
-    share = len(y) / data.rows
-    sample, g, extra = DenseRows(X, y, w), g * share, (extra[0], extra[1], extra[2] * share)
-    search = _Search(sample, g, extra)
+    sample, terms = DenseRows(X, y, w), terms.share(len(y) / data.rows)
     if len(y) <= max(DIRECT, 10 * data.columns):
-        return search.all_rows(None).theta
-    return search.one_band(_from_sample(sample, g, extra))
+        return _Search(sample, terms).all_rows(None).theta
+    return _Search(sample, terms).one_band(_from_sample(sample, terms))
 
 
 class _Search:
     """The state of one search: the band of rows that are solved, and the sum over all others."""
 
-    def __init__(self, data: AbsoluteData, g: Doubles, extra: Rows) -> None:
-        self.data, self.g, self.extra = data, g, extra
+    def __init__(self, data: AbsoluteData, terms: _Terms) -> None:
+        self.data, self.terms = data, terms
         self.rounds = self.pivots = 0
 
     def all_rows(self, start: Doubles | None) -> AbsoluteSolution:
+        """Every row is in the band."""
+        self.signs = np.zeros(self.data.rows)
         self._set_band(np.arange(self.data.rows), np.zeros(self.data.columns))
         theta, status = self._solve_band(start)
         return self._solution(theta, self.data.residuals(theta), status)
@@ -186,36 +216,23 @@ class _Search:
     def in_bands(self, theta: Doubles) -> AbsoluteSolution:
         """The band is solved, and widened until no other row has changed its sign."""
         size, residuals = self._band_size(CAUTION), self.data.residuals(theta)
-        self._open_band(residuals, theta, size)
-        signs = np.sign(residuals)
-        while len(self.band) < self.data.rows:
-            previous = theta
-            theta, status = self._solve_band(theta)
-            if status > Status.RANK_DEFICIENT:  # too few rows to hold the others
-                theta, size = previous, 4 * size
-                if size > self.data.rows // 2:
+        while size <= self.data.rows // 2:
+            self._open_band(residuals, theta, size)
+            while True:
+                found, status = self._solve_band(theta)
+                if status > Status.RANK_DEFICIENT:  # too few rows to hold the others
+                    size *= 4
                     break
-                self._open_band(residuals, theta, size)
-                continue
-            now = self.data.residuals(theta)
-            wrong = (np.sign(now) != signs) & (np.abs(now) > self._rounding(theta))
-            wrong[self.band] = False
-            count = int(np.count_nonzero(wrong))
-            if count == 0:
-                return self._solution(theta, now, status)
-            if count > size // 4:  # far from the start of the band: a new band, no smaller, from here
-                size = min(2 * size, self.data.rows)
-                if size > self.data.rows // 2:
+                theta, residuals = found, self.data.residuals(found)
+                wrong = (np.sign(residuals) != self.signs) & (np.abs(residuals) > self._rounding(theta))
+                wrong[self.band] = False
+                count = int(np.count_nonzero(wrong))
+                if count == 0:
+                    return self._solution(theta, residuals, status)
+                if count > size // 4:  # far from where the band was opened: a new one from here, no smaller
+                    size *= 2
                     break
-                residuals = now
-                self._open_band(residuals, theta, size)
-                signs = np.sign(residuals)
-            else:
-                near = np.abs(now) <= np.max(np.abs(now[wrong]))
-                near[self.band] = False
-                if np.count_nonzero(near) > size:
-                    near = wrong
-                self._widen_band(np.flatnonzero(near | wrong), signs)
+                self._widen_band(wrong, residuals, size)
         return self.all_rows(theta)
 
     def _band_size(self, caution: float) -> int:
@@ -224,27 +241,36 @@ class _Search:
         return min(self.data.rows, int(self.data.rows * share) + 20 * self.data.columns)
 
     def _open_band(self, residuals: Doubles, theta: Doubles, size: int) -> None:
+        """A new band: about this many rows with the smallest residuals."""
         distance = np.abs(residuals)
         stride = max(1, len(distance) // 20_000)
-        level = np.quantile(distance[::stride], size / len(distance))
+        level = np.quantile(distance[::stride], min(1.0, size / len(distance)))
         band = np.flatnonzero(distance <= level)
         if len(band) > 2 * size:  # ties
             band = np.sort(np.argpartition(distance, size)[:size])
+        self.signs = np.sign(residuals)
         self._set_band(band, self.data.signed_sum(theta, band)[0])
+
+    def _widen_band(self, wrong: NDArray[np.bool_], residuals: Doubles, most: int) -> None:
+        """Adds the rows with wrong signs, and those as near to zero unless they are too many."""
+        near = np.abs(residuals) <= np.max(np.abs(residuals[wrong]))
+        near[self.band] = False
+        index = np.flatnonzero(near if np.count_nonzero(near) <= most else wrong)
+        X, _, w = self.data.take(index)
+        others = self.others - (self.signs[index] * w) @ X
+        self._set_band(np.sort(np.concatenate([self.band, index])), others)
 
     def _set_band(self, band: Integers, others: Doubles) -> None:
         X, y, w = self.data.take(band)
         self.band, self.others = band, others
-        self.X, self.y, self.w = (np.concatenate(pair) for pair in zip((X, y, w), self.extra, strict=True))
-
-    def _widen_band(self, index: Integers, signs: Doubles) -> None:
-        X, _, w = self.data.take(index)
-        others = self.others - (signs[index] * w) @ X
-        self._set_band(np.sort(np.concatenate([self.band, index])), others)
+        self.X, self.y, self.w = (np.concatenate(pair) for pair in zip((X, y, w), self.terms.extra, strict=True))
 
     def _solve_band(self, start: Doubles | None) -> tuple[Doubles, Status]:
-        theta, basis, dual, pivots, status = _core.absolute_vertex(self.X, self.y, self.w, self.g - self.others, start)
-        self.basis, self.dual = basis, dual
+        terms, linear = self.terms, self.terms.linear - self.others
+        if not np.any(terms.strength):
+            theta, self.basis, self.dual, pivots, status = _core.absolute_vertex(self.X, self.y, self.w, linear, start)
+        else:
+            theta, self.basis, self.dual, pivots, status = _with_ridge(self.X, self.y, self.w, linear, start, terms)
         self.rounds, self.pivots = self.rounds + 1, self.pivots + pivots
         return theta, Status(status)
 
@@ -254,24 +280,73 @@ class _Search:
 
     def _solution(self, theta: Doubles, residuals: Doubles, status: Status) -> AbsoluteSolution:
         """Puts the certificate together, from all rows."""
-        weights = self.data.weights
-        losses = np.abs(residuals) if weights is None else np.abs(residuals) * weights
-        near = self.y - self.X @ theta
-        first_extra = len(self.band)
-        objective = float(losses.sum() + self.w[first_extra:] @ np.abs(near[first_extra:]) + self.g @ theta)
-        excess = self.others + self.dual @ self.X - self.g
-        summed = np.abs(self.others) + self.w @ np.abs(self.X) + np.abs(self.g)
-        # Outside the band multipliers are w sign(residual), which loses nothing.
-        loss = float(np.sum(self.w * np.abs(near) - self.dual * near)) + abs(float(excess @ theta))
-        rows = np.concatenate([self.band, self.data.rows + np.arange(len(self.extra[1]))])
+        q, away, tiny = self.terms.strength, theta - self.terms.centre, np.finfo(float).tiny
+        weights = np.ones(1) if self.data.weights is None else self.data.weights
+        near, level, first_extra = self.y - self.X @ theta, self._rounding(theta), len(self.band)
+        objective = float(np.sum(weights * np.abs(residuals)) + self.w[first_extra:] @ np.abs(near[first_extra:]))
+        objective += float(self.terms.linear @ theta + 0.5 * q @ away**2)
+
+        excess = self.others + self.dual @ self.X - self.terms.linear - q * away
+        summed = np.abs(self.others) + self.w @ np.abs(self.X) + np.abs(self.terms.linear)
+        summed += q * (np.abs(theta) + np.abs(self.terms.centre))
+        far = np.abs(residuals) <= level
+        far[self.band] = False
+        outside = np.flatnonzero(far)
+        weight = np.broadcast_to(weights, residuals.shape)[outside]
+        outside_dual = weight * self.signs[outside]
+        # Elsewhere multipliers are w sign(residual), which loses nothing.
+        loss = float(np.sum(self.w * np.abs(near) - self.dual * near))
+        loss += float(np.sum(weight * np.abs(residuals[outside]) - outside_dual * residuals[outside]))
+        loss += float(np.sum(np.where(q > 0, 0.5 * excess**2 / np.where(q > 0, q, 1.0), np.abs(excess * theta))))
+
+        rows = np.concatenate([self.band, self.data.rows + np.arange(len(self.terms.extra[1]))])
+        ties = np.abs(near) <= level
+        ties[self.basis] = False
         return AbsoluteSolution(
             theta=theta,
             objective=objective,
             basis=rows[self.basis],
             dual=self.dual[self.basis],
-            gap=loss / max(abs(objective), np.finfo(float).tiny) if loss else 0.0,
-            infeasibility=float(np.max(np.abs(excess) / np.maximum(summed, np.finfo(float).tiny), initial=0.0)),
+            tied=np.concatenate([rows[ties], outside]),
+            tied_dual=np.concatenate([self.dual[ties], outside_dual]),
+            gap=loss / max(abs(objective), tiny) if loss else 0.0,
+            infeasibility=float(np.max(np.abs(excess) / np.maximum(summed, tiny), initial=0.0)),
             rounds=self.rounds,
             pivots=self.pivots,
             status=status,
         )
+
+
+def _with_ridge(
+    X: Doubles, y: Doubles, w: Doubles, linear: Doubles, start: Doubles | None, terms: _Terms
+) -> tuple[Doubles, Integers, Doubles, int, int]:
+    """As the native solver; where columns without ridge are linearly dependent, some get theta = 0."""
+    solved = _core.absolute_ridge(X, y, w, linear, start, terms.strength, terms.centre)
+    if solved[-1] != Status.RANK_DEFICIENT:
+        return solved
+    from scipy.linalg import qr
+
+    free = np.flatnonzero(terms.strength == 0)
+    size = np.max(np.abs(X[:, free]), axis=0, initial=0.0)
+    triangle, order = qr(X[:, free] / np.where(size > 0, size, 1.0), mode="r", pivoting=True)
+    diagonal = np.abs(np.diag(triangle))
+    rank = int(np.count_nonzero(diagonal > 1e-9 * max(diagonal[0], np.finfo(float).tiny))) if len(diagonal) else 0
+    keep = np.setdiff1d(np.arange(X.shape[1]), free[order[rank:]])
+    kept, basis, dual, pivots, status = _core.absolute_ridge(
+        np.ascontiguousarray(X[:, keep]),
+        y,
+        w,
+        linear[keep],
+        None if start is None else start[keep],
+        terms.strength[keep],
+        terms.centre[keep],
+    )
+    theta = np.zeros(X.shape[1])
+    theta[keep] = kept
+    if status == Status.OPTIMAL:
+        excess = np.abs(dual @ X - linear)[free]
+        bounded = np.all(excess <= 1e-8 * (w @ np.abs(X) + np.abs(linear))[free])
+        status = Status.RANK_DEFICIENT if bounded else Status.UNBOUNDED
+    elif status == Status.RANK_DEFICIENT:  # the two solvers do not agree on what is dependent
+        status = Status.PIVOT_LIMIT
+    return theta, basis, dual, pivots, status
