@@ -20,6 +20,7 @@ class Trial:
     tolerance: object
     objective: np.ndarray
     seconds: float
+    waited: float  # with the handing over that is not counted
 
 
 @dataclass
@@ -38,14 +39,14 @@ class Contestant:
         if position is None:
             self.rung += 1
         try:
-            seconds, fitted = quietly(lambda: first_times(lambda: self.candidate.fit(tolerance)))
+            seconds, waited, fitted = quietly(lambda: first_times(lambda: self.candidate.fit(tolerance)))
         except Exception as error:  # a rival may fail in its own way; the table then says how
             self.failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:90]
             self.rung = len(self.candidate.ladder)
             return None
         objective = np.atleast_1d((self.candidate.ruler or task.objective)(fitted))
         if position is None:
-            self.trials.append(Trial(tolerance, objective, seconds))
+            self.trials.append(Trial(tolerance, objective, seconds, waited))
         return objective
 
     @property
@@ -138,14 +139,15 @@ def measured(task: Task, contestants: list[Contestant], chosen: list[Trial | Non
     """The best times of neglog, of the rivals near the fastest, and of one X'X; of the others, their trial's time."""
     fastest = min((trial.seconds for trial in chosen[1:] if trial), default=np.inf)
     runs: dict[object, Callable[[], object]] = {}
-    costs: dict[object, float] = {}
+    known: dict[object, float] = {}
+    waits: dict[object, float] = {}
     for index, (contestant, trial) in enumerate(zip(contestants, chosen, strict=True)):
         if trial and (index == 0 or trial.seconds <= OUTCLASSED * fastest):
             runs[index] = lambda fit=contestant.candidate.fit, tolerance=trial.tolerance: fit(tolerance)
-            costs[index] = trial.seconds
+            known[index], waits[index] = trial.seconds, trial.waited
     if task.gram:
         runs["gram"] = lambda: Fitted(None, task.X.T @ task.X)
-        costs["gram"] = timed(runs["gram"])[0]
-    times = quietly(lambda: adaptive_times(runs, costs))
+        known["gram"] = waits["gram"] = timed(runs["gram"])[0]
+    times = quietly(lambda: adaptive_times(runs, known, waits))
     seconds = [times.get(index, trial.seconds if trial else None) for index, trial in enumerate(chosen)]
     return seconds, times.get("gram")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import data
 import numpy as np
-from contest import Contestant, Outcome, Trial, contest
+from contest import Contestant, Outcome, Trial, contest, quietly
 from rivals import models
 from tasks import Candidate, Fitted, Task, largest_strength
 
@@ -158,7 +158,7 @@ def outcomes(tasks: Iterator[Task], tell: Callable[[str], None]) -> Iterator[Out
         for rival in present:
             if (task.noise, task.prior, task.kind) in (rival.PATHS if task.path else rival.FITS):
                 tell(f"{task.name}: {rival.NAME} gets ready")
-                rivals += rival.candidates(task)
+                rivals += quietly(lambda rival=rival, task=task: list(rival.candidates(task)))
         yield contest(task, ours(task), rivals, tell)
 
 

@@ -29,21 +29,28 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     return (seconds if own is None else own), result
 
 
-def first_times(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Like `timed`; where it costs little, the best of a few, so that one hiccup does not count against anyone."""
+def first_times(run: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Seconds, the seconds we waited, and the result.
+
+    Where it costs little, the best of a few, so that one hiccup does not count against anyone.
+    """
+    start = time.perf_counter()
     seconds, result = timed(run)
-    for _ in range(4 if seconds < 0.05 else 2 if seconds < 0.5 else 0):
+    waited = time.perf_counter() - start
+    for _ in range(4 if waited < 0.05 else 2 if waited < 0.5 else 0):
         seconds = min(seconds, timed(run)[0])
-    return seconds, result
+    return seconds, waited, result
 
 
-def adaptive_times(candidates: dict[Any, Callable[[], Any]], costs: dict[Any, float]) -> dict[Any, float]:
-    """The best times over interleaved rounds, more of them for the cheap; the first costs are known already."""
+def adaptive_times(
+    candidates: dict[Any, Callable[[], Any]], known: dict[Any, float], waits: dict[Any, float]
+) -> dict[Any, float]:
+    """The best times over interleaved rounds, more of them for those who do not keep us waiting; some are known."""
     rounds = {
-        name: 0 if cost > SLOW else min(max(int(BUDGET / max(cost, 1e-9)), ROUNDS[0]), ROUNDS[1])
-        for name, cost in costs.items()
+        name: 0 if wait > SLOW else min(max(int(BUDGET / max(wait, 1e-9)), ROUNDS[0]), ROUNDS[1])
+        for name, wait in waits.items()
     }
-    best = dict(costs)
+    best = dict(known)
     for turn in range(max(rounds.values(), default=0)):
         for name, run in candidates.items():
             if turn < rounds[name]:

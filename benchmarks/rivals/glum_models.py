@@ -23,12 +23,16 @@ FITS = {
     for kind in ("dense", "sparse", "table")
 }
 PATHS = {(noise, "laplace", "dense") for noise in FAMILIES}
+WIDE = 2000
 LADDER = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 
 def candidates(task: Task) -> Iterator[Candidate]:
     """Both orders of dense columns; a table as glum's matrix of categories, made beforehand."""
     y, weight = task.rates
+    if task.matrix.shape[1] > WIDE:
+        task.remarks[NAME] = f"not run beyond {WIDE:,} columns: it forms their whole Hessian in every step"
+        return
     if task.kind == "table":
         layouts = {"categories": tabmat.from_pandas(task.X, cat_threshold=0)}
     elif task.kind == "sparse":

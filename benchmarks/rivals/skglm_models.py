@@ -8,7 +8,7 @@ from skglm.datafits import Logistic, Poisson, Quadratic
 from skglm.penalties import L1
 from skglm.solvers import AndersonCD, ProxNewton
 from skglm.utils.jit_compilation import compiled_clone
-from tasks import Candidate, Fitted, Task
+from tasks import Candidate, Fitted, Task, largest_strength
 
 NAME = "skglm"
 DATAFITS = {"gaussian": Quadratic, "bernoulli": Logistic, "poisson": Poisson}
@@ -28,7 +28,9 @@ def candidates(task: Task) -> Iterator[Candidate]:
     for solver in SOLVERS[task.noise]:
         rows = np.linspace(0, task.n - 1, min(task.n, 300)).astype(int)
         head = sparse.csc_matrix(X[rows][:, :5]) if sparse.issparse(X) else np.asfortranarray(X[rows, :5])
-        fit(task.noise, solver, head, np.ascontiguousarray(y[rows]), np.full(1, 1e3), 1e-1)
+        few = np.ascontiguousarray(y[rows])
+        # Some coefficients have to move, or the inner loops are not compiled.
+        fit(task.noise, solver, head, few, np.full(1, 0.1 * largest_strength(head, few) / few.size), 1e-3)
 
         def run(tol: float, solver=solver) -> Fitted:
             intercepts, coefs = fit(task.noise, solver, X, y, alphas, tol)
