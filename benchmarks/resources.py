@@ -52,7 +52,8 @@ def growth(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]
     by_width = [(d, seconds(size(100_000), d, tell)) for d in WIDTHS]
     yield ("slope of log time in log rows, L2 poisson, 20 columns", f"{slope(by_rows):.2f}", "≤ 1")
     yield (f"slope of log time in log columns, L2 poisson, {size(100_000):,} rows", f"{slope(by_width):.2f}", "")
-    draw(by_rows, by_width, f"{size(100_000):,}")
+    if not size.quick:
+        draw(by_rows, by_width, f"{size(100_000):,}")
 
 
 def seconds(n: int, d: int, tell: Callable[[str], None]) -> float:

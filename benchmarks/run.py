@@ -126,6 +126,9 @@ def main(names, quick):
             except AbsentError as reason:
                 console.print(f"{group} skipped: {reason}")
                 tables["resources"].append((group, f"skipped: {reason}", ""))
+            except Exception as error:  # the groups measured so far are worth keeping
+                console.print_exception()
+                tables["resources"].append((group, f"failed: {type(error).__name__}: {error}", ""))
             progress.advance(task)
     tables["accuracy"] = list(accuracy.table())
     console.print(machine())

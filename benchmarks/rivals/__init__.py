@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-MODELS = ("glum_models", "sklearn_models", "skglm_models", "celer_models", "statsmodels_models", "r_models")
+MODELS = ("glum_models", "skglm_models", "celer_models", "sklearn_models", "statsmodels_models", "r_models")
 
 
 def models() -> tuple[list[ModuleType], dict[str, str]]:

@@ -123,7 +123,7 @@ def least_squares(task: Task) -> Iterator[Candidate]:
     for label, gram in (("Gram matrix", True), ("residuals", False)):
 
         def fit(tol: float, gram=gram) -> Fitted:
-            model = Lasso(alpha=task.mean_strength, precompute=gram, tol=tol, max_iter=10_000)
+            model = Lasso(alpha=task.mean_strength, precompute=gram, tol=tol, max_iter=1000)
             model.fit(task.columnwise, task.y)
             return Fitted(model.intercept_, model.coef_)
 
@@ -140,7 +140,7 @@ def path(task: Task, tol: float, gram: bool) -> Fitted:
         alphas=task.mean_strength,
         precompute=gram,
         tol=tol,
-        max_iter=10_000,
+        max_iter=1000,
         copy_X=False,
     )
     return Fitted(mean - means @ coefs, coefs.T)
