@@ -1,43 +1,63 @@
-"""`make bench`: every problem, neglog and its rivals in one run; prints a table and writes results.md beside this file.
+"""`make bench`: every problem, neglog and its rivals in one run; prints tables and writes results.md beside this file.
 
-A ratio above 1 means that neglog is faster. Names on the command line choose: gradients, tweedie, rows, imports.
+A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
+fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory.
+`--quick` takes few rows, to see that everything runs. Only a run of all groups in full writes results.md.
 """
 
+import argparse
 import os
 import platform
-import sys
 from pathlib import Path
 
 # Threads of OpenMP that spin after their work would take a core from whoever is measured next.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import accuracy
+import fits
 import numpy as np
 import problems
+import resources
 import scipy
 import sklearn
+import timing
+from contest import ACCURACY
+from data import AbsentError
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TimeElapsedColumn
 from rich.table import Table
-from timing import best_times
 
 from neglog import _core
 
 RESULTS = Path(__file__).with_name("results.md")
-GROUPS = {
+ELEMENTARY = {
     "gradients": problems.gradients,
     "tweedie": problems.tweedie_density,
     "rows": problems.rows,
     "imports": lambda: [problems.imports()],
 }
+GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS)
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
-NUMBERS = ("neglog ms", "rival ms", "ratio", "wanted")
-ACCURACY = "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath"
+NUMBERS = {"neglog ms", "rival ms", "its ms", "ratio", "wanted", "× X'X", "allowed", "measured", "tolerance"}
+TITLES = {
+    "elementary": "Elementary functions",
+    "fits": f"Fits, each at the cheapest tolerance whose objective is within {ACCURACY:g} of the best found",
+    "rivals": "Every contestant of the fits",
+    "resources": "Growth, memory and unknown parameters",
+    "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
+}
+HEADS = {
+    "elementary": COLUMNS,
+    "fits": fits.COLUMNS,
+    "rivals": fits.RIVAL_COLUMNS,
+    "resources": resources.COLUMNS,
+    "accuracy": accuracy.COLUMNS,
+}
 
 
 def measured(problem):
     """One line of the table for each rival."""
-    times = best_times({"neglog": problem.ours, **problem.rivals}, problem.rounds)
+    times = timing.best_times({"neglog": problem.ours, **problem.rivals}, problem.rounds)
     for rival in problem.rivals:
         wanted = problem.wanted.get(rival)
         difference = problem.disagreement.get(rival)
@@ -78,23 +98,54 @@ def markdown(columns, lines):
     return "\n".join([head, "|" + "---|" * len(columns), *body])
 
 
-def main(names):
+def run(group, size, tables, tell):
+    """Add the lines of one group to the tables."""
+    if group in ELEMENTARY:
+        for problem in ELEMENTARY[group]():
+            tell(problem.name)
+            tables["elementary"] += measured(problem)
+    elif group in fits.GROUPS:
+        for outcome in fits.outcomes(fits.GROUPS[group](size), tell):
+            tables["fits"].append(fits.line(outcome))
+            tables["rivals"] += fits.rival_lines(outcome)
+    else:
+        tables["resources"] += resources.GROUPS[group](size, tell)
+
+
+def main(names, quick):
     """Run the groups and show what came out."""
-    lines = []
-    with Progress(transient=True) as progress:
-        task = progress.add_task("measuring", total=None)
-        for name in names or GROUPS:
-            for problem in GROUPS[name]():
-                progress.update(task, description=problem.name)
-                lines += measured(problem)
-    errors = list(accuracy.table())
-    console = Console(width=170)
-    console.print(shown(machine(), COLUMNS, lines))
-    console.print(shown(ACCURACY, accuracy.COLUMNS, errors))
-    if not names:
-        tables = f"{machine()}.\n\n{markdown(COLUMNS, lines)}\n\n{ACCURACY}.\n\n{markdown(accuracy.COLUMNS, errors)}"
-        RESULTS.write_text(f"# Benchmarks\n\n{tables}\n", encoding="utf-8")
+    tables = {name: [] for name in HEADS}
+    if quick:
+        timing.BUDGET = 0.2
+    console = Console(width=190)
+    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("measuring", total=len(names or GROUPS))
+        for group in names or GROUPS:
+            try:
+                run(group, fits.Size(quick), tables, lambda text: progress.update(task, description=text))
+            except AbsentError as reason:
+                console.print(f"{group} skipped: {reason}")
+                tables["resources"].append((group, f"skipped: {reason}", ""))
+            except Exception as error:  # the groups measured so far are worth keeping
+                console.print_exception()
+                tables["resources"].append((group, f"failed: {type(error).__name__}: {error}", ""))
+            progress.advance(task)
+    tables["accuracy"] = list(accuracy.table())
+    console.print(machine())
+    for name, lines in tables.items():
+        if lines:
+            console.print(shown(TITLES[name], HEADS[name], lines))
+    if not names and not quick:
+        sections = [f"{TITLES[name]}.\n\n{markdown(HEADS[name], lines)}" for name, lines in tables.items() if lines]
+        text = "\n\n".join(["# Benchmarks", f"{machine()}.", *sections])
+        RESULTS.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("group", nargs="*", help=", ".join(GROUPS))
+    parser.add_argument("--quick", action="store_true", help="few rows, to see that everything runs")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.group) - set(GROUPS):
+        parser.error(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
+    main(arguments.group, arguments.quick)
