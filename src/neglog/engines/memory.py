@@ -207,7 +207,10 @@ class Memory:
         """Intercepts (classes,) and coefficients (classes, columns) of the columns as they are, not centred."""
         rows = theta.reshape(self.loss.classes, self.columns)
         coef = rows[:, self.places]
-        return (rows[:, 0] - coef @ self.centre if self.intercept else np.zeros(len(rows))), coef
+        if not self.intercept:
+            return np.zeros(len(rows)), coef
+        intercepts = rows[:, 0] - coef @ self.centre
+        return (intercepts - intercepts.mean() if len(rows) > 1 else intercepts), coef  # of classes only differences count
 
 
 def _places(design: Design, response: bool) -> Any:

@@ -62,8 +62,8 @@ def solve_absolute(task: Task) -> Answer:
         phi = dispersion.profile(_loss(data, data.y - centre)).dispersion or 1.0
     theta: Array | None = None
     for rounds in range(1, ROUNDS + 1):
-        solution = _least_absolute(data, penalty, phi, theta)
-        theta = solution.theta
+        solution = least_absolute(data, None, _prior_rows(penalty, phi), _ridge(penalty, phi), theta)
+        theta = _at_kinks(solution, penalty, data.rows)
         following = dispersion.profile(_loss(data, data.residuals(theta))).dispersion
         settled = penalty.flat.all() or abs(following / phi - 1) <= 1e-12
         phi = following
@@ -79,12 +79,6 @@ def solve_absolute(task: Task) -> Answer:
     return answer
 
 
-def _least_absolute(data: EngineRows, penalty: Any, phi: float, start: Array | None) -> Any:
-    if penalty.bend.any():
-        raise NotImplementedError
-    return least_absolute(data, extra_rows=_prior_rows(penalty, phi), start=start)
-
-
 def _loss(data: EngineRows, residuals: Array) -> float:
     absolute = np.abs(residuals)
     return float(absolute.sum() if data.weights is None else data.weights @ absolute)
@@ -96,6 +90,14 @@ def _prior_rows(penalty: Any, phi: float) -> Rows | None:
     if not len(held):
         return None
     return np.eye(len(penalty.strength))[held], penalty.kink[held], phi * penalty.strength[held]
+
+
+def _at_kinks(solution: Any, penalty: Any, rows: int) -> Array:
+    """Rounding taken off the coefficients that the prior holds at their kink."""
+    theta = solution.theta.copy()
+    held = np.flatnonzero(penalty.strength)[solution.basis[solution.basis >= rows] - rows]
+    theta[held] = penalty.kink[held]
+    return theta
 
 
 def _ridge(penalty: Any, phi: float) -> tuple[Array, Array] | None:

@@ -62,15 +62,15 @@ class Path:
         return np.array([self[i].nll for i in range(len(self))])
 
     @property
-    def best(self) -> int:
-        """The place of the strength with the fewest held-out nats per row."""
-        if self.held_out is None:
-            raise ValueError("the path was not cross-validated; ask for it with nl.path(..., cv=5)")
-        return int(np.argmin(self.held_out))
+    def best(self) -> int | None:
+        """The place of the strength with the fewest held-out nats per row; None without cross-validation."""
+        return None if self.held_out is None else int(np.argmin(self.held_out))
 
     @property
     def fit(self) -> Fit:
         """The fit at the best strength."""
+        if self.best is None:
+            raise ValueError("the path was not cross-validated; ask for it with nl.path(..., cv=5)")
         return self[self.best]
 
     def __repr__(self) -> str:
@@ -105,6 +105,8 @@ def path(
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     open_prior = _open_laplace(prior)
+    if n < 1 or (ratio is not None and not 0 < ratio <= 1):
+        raise ValueError(f"n must be at least 1 and ratio above 0 and at most 1, but they are {n} and {ratio}")
     task = prepare(X, y, noise, _at_strength(open_prior, 1.0), given, intercept, tol, max_iter)
     with np.errstate(all="ignore"):
         grid, answers = _answers(task, None if strengths is None else _descending(strengths), n, ratio)

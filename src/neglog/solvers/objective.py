@@ -88,9 +88,10 @@ class Objective:
         if self.gauge is not None:  # classes may all be shifted alike: hold their mean where it is
             hessian += self.gauge * diagonal.mean()
         diagonal += self.penalty.bend
-        if profile.bend and self.penalty.smooth and not self.penalty.flat.all():
+        if profile.bend and not self.penalty.flat.all():
             # -r r', concave: left out where it would outweigh the rest, which far from the optimum it may
             r = (-profile.bend) ** 0.5 * gradient
-            if -float(r @ newton_step(hessian, r).x) < 0.9:
+            step = newton_step(hessian, r)
+            if step.decrement**2 < 0.9 and step.null is None:
                 hessian -= np.outer(r, r)
         return hessian
