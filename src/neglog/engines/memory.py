@@ -12,7 +12,7 @@ from neglog.design.selection import take_columns, take_rows
 from neglog.distributions.arrays import Array, available_threads
 
 ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
-ROWS_FOR_CENTRES = 256  # centres only keep numbers small, so a few rows are enough to find them
+ROWS_FOR_CENTRES = 128  # centres only keep numbers small, so a few rows are enough to find them
 ONE = np.ones(1)
 
 
@@ -50,6 +50,7 @@ class Memory:
         self.intercept = intercept
         self.rows = design.rows
         self.centre = _centres(design, intercept) if centre is None else centre
+        self.places = _places(design, intercept, loss.response)
         self.table = _core.Table(design.rows, intercept)
         start = 0
         for block in design.blocks:
@@ -66,10 +67,7 @@ class Memory:
     def _set_up(self) -> None:
         loss = self.loss
         self.columns = self.design.columns + self.intercept + loss.response
-        self.places = _places(self.design, loss.response) + self.intercept
         self.width = self.columns * loss.classes
-        dense = sum(block.columns for block in self.design.blocks if isinstance(block, Dense))
-        self.response_place = self.intercept + dense
         self.threads = max(1, min(available_threads(), self.rows * max(self.width, 1) // ENTRIES_PER_THREAD))
         self.problem = _core.Problem(
             self.table,
@@ -84,6 +82,11 @@ class Memory:
             0.0,
             loss.classes,
         )
+
+    @property
+    def response_place(self) -> int:
+        """Where the response stands among the columns, if it is one: after what is dense."""
+        return self.intercept + sum(block.columns for block in self.design.blocks if isinstance(block, Dense))
 
     # ---- passes --------------------------------------------------------------------------------------------------------
 
@@ -144,6 +147,7 @@ class Memory:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.loss = loss
+        other.places = _places(self.design, self.intercept, loss.response)
         other._set_up()
         return other
 
@@ -213,12 +217,12 @@ class Memory:
         return (intercepts - intercepts.mean() if len(rows) > 1 else intercepts), coef  # of classes only differences count
 
 
-def _places(design: Design, response: bool) -> Any:
+def _places(design: Design, intercept: bool, response: bool) -> Any:
     """For each column of the design its place in the core's order, which begins with what is dense."""
-    if len(design.blocks) == 1 and not (response and not isinstance(design.blocks[0], Dense)):
-        return np.arange(design.columns)
+    if len(design.blocks) == 1 and (not response or isinstance(design.blocks[0], Dense)):
+        return np.arange(intercept, intercept + design.columns)
     places = [np.empty(0, int)] * len(design.blocks)
-    place = 0
+    place = int(intercept)
     for kind in (Dense, Codes, Sparse):
         place += response and kind is Codes
         for i, block in enumerate(design.blocks):
@@ -231,12 +235,13 @@ def _places(design: Design, response: bool) -> Any:
 def _centres(design: Design, intercept: bool) -> Array:
     """About the middle of each dense column. Without an intercept there is nothing that could take the difference up."""
     centre = np.zeros(design.columns)
+    if not intercept:
+        return centre
     start = 0
     for block in design.blocks:
-        if isinstance(block, Dense) and intercept:
-            step = max(1, block.rows // ROWS_FOR_CENTRES)
+        if isinstance(block, Dense):
+            some = block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)]
             with np.errstate(all="ignore"):
-                middle = block.values[::step].mean(axis=0, dtype=np.float64)
-            centre[start : start + block.columns] = np.where(np.isfinite(middle), middle, 0.0)
+                centre[start : start + block.columns] = np.add.reduce(some, axis=0, dtype=np.float64) / len(some)
         start += block.columns
-    return centre
+    return centre if np.isfinite(centre).all() else np.where(np.isfinite(centre), centre, 0.0)

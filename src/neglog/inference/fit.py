@@ -1,6 +1,7 @@
 """`nl.fit`: the most probable coefficients under a noise and a prior."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,20 +92,22 @@ def prepare(
 
 def make_penalty(prior: Prior, engine: Memory) -> Penalty:
     """The prior's terms per coefficient, none for the intercept."""
-    factors = prior.factors if isinstance(prior, Product) else (prior,)
-    bend = centre = strength = kink = 0.0
-    for factor in factors:
-        if isinstance(factor, Gaussian):
-            scale, loc = _per_column(factor, "scale", engine.design), _per_column(factor, "loc", engine.design)
-            bend, centre = 1 / np.square(scale), np.where(np.isinf(scale), 0.0, loc)
-        elif isinstance(factor, Laplace):
-            scale, loc = _per_column(factor, "scale", engine.design), _per_column(factor, "loc", engine.design)
-            strength, kink = 1 / scale, np.where(np.isinf(scale), 0.0, loc)
-        elif not isinstance(factor, Flat):
+    terms = Penalty.none(engine.width)
+    for factor in prior.factors if isinstance(prior, Product) else (prior,):
+        if isinstance(factor, Flat):
+            continue
+        if not isinstance(factor, Gaussian | Laplace):
             raise TypeError(
                 f"prior must be Flat(), Gaussian(scale=...), Laplace(scale=...) or a product of them, but is {prior!r}"
             )
-    return Penalty(*(engine.native(value) for value in (bend, centre, strength, kink)))
+        scale, loc = _per_column(factor, "scale", engine.design), _per_column(factor, "loc", engine.design)
+        held = np.isfinite(scale)
+        middle = engine.native(np.where(held, loc, 0.0)) if np.any(loc) else terms.centre
+        if isinstance(factor, Gaussian):
+            terms = replace(terms, bend=engine.native(scale**-2.0), centre=middle)
+        else:
+            terms = replace(terms, strength=engine.native(1 / scale), kink=middle)
+    return terms
 
 
 def _per_column(prior: Any, name: str, design: Design) -> Any:

@@ -205,7 +205,7 @@ class Counts(Target):
 
     def check(self) -> None:
         y = self.raw if self.p is None else self.raw * self.p
-        whole = np.round(y)
+        whole = np.rint(y)
         close = y == whole if self.p is None else np.abs(y - whole) <= 1e-9 * np.maximum(whole, 1)
         what = "counts 0, 1, 2, …" if self.p is None else "y * precision to be counts 0, 1, 2, …"
         _require(self.noise, close & (y >= 0), y, what, "; amounts that are not counts may be Gamma or Tweedie")

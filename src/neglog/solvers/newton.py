@@ -1,8 +1,9 @@
 """Smooth objectives: Newton's method, and for many rows sample, curve, polish."""
 
+import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Sol
     decrement = before = np.inf
     steps = 0
     for iteration in range(2 * max_iter + 2):
-        if not np.isfinite(point.value):
+        if not math.isfinite(point.value):
             return Solution(point, False, steps, np.inf)
         assert point.hessian is not None
         step = newton_step(point.hessian, point.gradient)
@@ -50,8 +51,8 @@ def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Sol
         before, decrement = decrement, step.decrement
         rounding = 0.5 * decrement**2 <= ROUNDING * abs(point.value) and decrement > 0.5 * before
         if (decrement <= tol or rounding) and step.leak <= max(tol, 1e-6):
-            end = replace(point, theta=point.theta + step.x, value=point.value - 0.5 * decrement**2)
-            return Solution(end, True, steps, decrement, null, step.pivot)
+            point.theta, point.value = point.theta + step.x, point.value - 0.5 * decrement**2
+            return Solution(point, True, steps, decrement, null, step.pivot)
         if steps == max_iter:
             break
         if objective.expected and decrement < 0.5 and objective.settle(expected=False):
@@ -78,9 +79,9 @@ def line_search(evaluate: Callable[[Array], Point], point: Point, direction: Arr
         following = evaluate(point.theta + length * direction)
         if following.value <= point.value + ENOUGH * length * slope + slack:
             return following
-        if np.isfinite(following.value):
+        if math.isfinite(following.value):
             excess = following.value - point.value - length * slope
-            length *= float(np.clip(-0.5 * length * slope / excess, 0.1, 0.5))
+            length *= min(max(-0.5 * length * slope / excess, 0.1), 0.5)
         else:
             length *= 0.25
     return None
@@ -131,8 +132,8 @@ def polish(objective: Objective, theta: Array, matrix: Array, tol: float, max_it
         if not np.isfinite(point.value):
             return Solution(point, False, iteration, np.inf)
         if decrements[-1] <= tol:
-            end = replace(point, theta=point.theta + direction, value=point.value - 0.5 * squared)
-            return Solution(end, True, iteration, decrements[-1])
+            point.theta, point.value = point.theta + direction, point.value - 0.5 * squared
+            return Solution(point, True, iteration, decrements[-1])
         slow = len(decrements) > 4 and decrements[-1] > 0.3 * decrements[-4]
         if iteration == max_iter or slow:
             break

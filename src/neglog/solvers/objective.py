@@ -77,14 +77,15 @@ class Objective:
         hessian = None
         if gram is not None:
             hessian = self.hessian(gram, gradient, profile)
-        return Point(theta, value, profile.slope * gradient + pull, hessian, profile.dispersion)
+        slope = gradient if profile.slope == 1.0 else profile.slope * gradient
+        return Point(theta, value, slope + pull, hessian, profile.dispersion)
 
     def hessian(self, gram: Array, gradient: Array, profile: Profile) -> Array:
         """Second derivatives of the smooth part, without the concave term of the dispersion where that spoils them."""
         hessian = gram
         if profile.slope != 1.0:
             hessian = gram * profile.slope
-        diagonal = np.einsum("ii->i", hessian)
+        diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
         if self.gauge is not None:  # classes may all be shifted alike: hold their mean where it is
             hessian += self.gauge * diagonal.mean()
         diagonal += self.penalty.bend

@@ -1,6 +1,7 @@
 """The -log prior of the coefficients as a solver needs it: one quadratic and one absolute term per coefficient."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,14 +20,15 @@ class Penalty:
     @classmethod
     def none(cls, width: int) -> "Penalty":
         """No prior at all."""
-        return cls(*(np.zeros(width) for _ in range(4)))
+        zero = np.zeros(width)
+        return cls(zero, zero, zero, zero)
 
-    @property
+    @cached_property
     def smooth(self) -> bool:
         """Whether there is no absolute term."""
         return not self.strength.any()
 
-    @property
+    @cached_property
     def flat(self) -> Array:
         """Which coefficients have no prior."""
         return (self.bend == 0) & (self.strength == 0)
