@@ -15,7 +15,7 @@ DATAFITS = {"gaussian": Quadratic, "bernoulli": Logistic, "poisson": Poisson}
 SOLVERS = {"gaussian": (AndersonCD,), "bernoulli": (ProxNewton, AndersonCD), "poisson": (ProxNewton,)}
 FITS = {(noise, "laplace", kind) for noise in DATAFITS for kind in ("dense", "sparse")}
 PATHS = {(noise, "laplace", "dense") for noise in DATAFITS}
-LADDER = tuple(10.0**-k for k in range(1, 11))
+LADDER = tuple(10.0**-k for k in range(1, 8))
 
 
 def candidates(task: Task) -> Iterator[Candidate]:
@@ -36,7 +36,7 @@ def candidates(task: Task) -> Iterator[Candidate]:
             intercepts, coefs = fit(task.noise, solver, X, y, alphas, tol)
             return Fitted(intercepts, coefs) if task.path else Fitted(intercepts[0], coefs[0])
 
-        yield Candidate(f"{NAME} {solver.__name__}", run, LADDER)
+        yield Candidate(f"{NAME} {solver.__name__}", run, LADDER[:4] if X.shape[1] > X.shape[0] else LADDER)
 
 
 def fit(noise: str, kind: type, X, y: np.ndarray, alphas: np.ndarray, tol: float):
