@@ -100,7 +100,7 @@ def contest(task: Task, ours: Candidate, rivals: Iterable[Candidate], tell: Call
 
     def note(index: int, objective: np.ndarray | None) -> None:
         if objective is not None:
-            known = best.get(common(index), np.full_like(objective, np.inf))
+            known = best.get(common(index), np.full_like(objective, contestants[index].candidate.least))
             best[common(index)] = np.fmin(known, objective)
 
     def hopeless(index: int) -> bool:

@@ -34,12 +34,14 @@ class Candidate:
     """One way to fit a task, at any tolerance of its ladder, the loosest first.
 
     A candidate with a `ruler` minimises something of its own, and is held to its own best value.
+    A stalled optimiser is no witness of that value, so `least` may say what can be reached.
     """
 
     name: str
     fit: Callable[[Any], Fitted]
     ladder: tuple[Any, ...] = (None,)
     ruler: Callable[[Fitted], float] | None = None
+    least: float = np.inf  # on that ruler, where another way to the minimum is known
 
 
 @dataclass
@@ -79,8 +81,11 @@ class Task:
 
     @cached_property
     def matrix(self):
-        """The columns as numbers."""
-        return data.indicators(self.X) if self.kind == "table" else self.X
+        """The columns as numbers; sparse ones with short indices, which some rivals insist on."""
+        if self.kind == "dense":
+            return self.X
+        X = data.indicators(self.X) if self.kind == "table" else self.X
+        return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
     @cached_property
     def columnwise(self):

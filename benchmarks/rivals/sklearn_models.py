@@ -83,7 +83,7 @@ def classified(
         max_iter=max_iter,
         intercept_scaling=intercept_scaling,
         random_state=0,
-    ).fit(task.X, task.y)
+    ).fit(task.matrix, task.y)
 
 
 def logistic(task: Task) -> Iterator[Candidate]:
@@ -162,12 +162,14 @@ def quantile(task: Task) -> Iterator[Candidate]:
 def concomitant(task: Task) -> Iterator[Candidate]:
     """HuberRegressor minimises n σ + Σ σ H((y - η) / σ) over η and σ."""
 
-    def fit(tol: float) -> Fitted:
-        model = HuberRegressor(epsilon=EPSILON, alpha=0.0, tol=tol, max_iter=10_000).fit(task.X, task.y)
+    def fit(tol: float, X=task.X) -> Fitted:
+        model = HuberRegressor(epsilon=EPSILON, alpha=0.0, tol=tol, max_iter=patience(task)).fit(X, task.y)
         return Fitted(model.intercept_, model.coef_, scale=model.scale_)
 
-    def own(fitted: Fitted) -> float:
-        z = (task.y - task.X @ fitted.coef - fitted.intercept) / fitted.scale
+    def own(fitted: Fitted, X=task.X) -> float:
+        z = (task.y - X @ fitted.coef - fitted.intercept) / fitted.scale
         return fitted.scale * np.sum(1 + 2 * huber(EPSILON, z))
 
-    yield Candidate(f"{NAME} HuberRegressor", fit, LADDER, own)
+    # On badly scaled columns its L-BFGS stalls; with unit variance it shows where the minimum is.
+    even = (task.X - task.X.mean(axis=0)) / task.X.std(axis=0)
+    yield Candidate(f"{NAME} HuberRegressor", fit, LADDER, own, own(fit(1e-8, even), even))
