@@ -1,4 +1,4 @@
-"""Imports point one way: core, then distributions, then information, then solvers. Fails with the line that points back."""
+"""Imports point one way: core, distributions, information, solvers. Fails with the line that points back."""
 
 import ast
 import sys
