@@ -159,6 +159,26 @@ def test_inputs_that_do_not_fit():
         _core.absolute_vertex(X, y, y, np.zeros(3), None)
 
 
+@pytest.mark.parametrize(("place", "value"), [(0, np.nan), (1, np.inf), (2, 0.0), (2, -1.0), (3, np.nan), (4, np.inf)])
+def test_numbers_that_make_no_sense(place, value, rng):
+    arguments = [rng.normal(size=(9, 2)), rng.normal(size=9), np.ones(9), np.zeros(2), np.zeros(2)]
+    arguments[place].flat[1] = value
+    with pytest.raises(ValueError, match="finite"):
+        _core.absolute_vertex(*arguments)
+    with pytest.raises(ValueError, match="finite"):
+        _core.absolute_ridge(*arguments, np.ones(2), np.zeros(2))
+
+
+def test_every_instruction_set_finds_it(rng):
+    X, y = rng.normal(size=(500, 6)), rng.normal(size=500)
+    best, found = _core.instruction_set(), []
+    for name in ("baseline", best):
+        _core.use_instruction_set(name)
+        found.append(_core.absolute_vertex(X, y, np.ones(500), np.zeros(6), None))
+    assert set(found[0][1]) == set(found[1][1])
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
+
+
 # Many rows, through the protocol.
 
 

@@ -292,6 +292,13 @@ nb::ndarray<nb::numpy, Number, nb::ndim<1>> owned(std::vector<Number> values) {
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+template <class Array>
+bool is_finite(const Array& array) {
+    bool finite = true;
+    for (std::size_t i = 0; i < array.size(); ++i) finite &= array.data()[i] - array.data()[i] == 0;
+    return finite;
+}
+
 auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start,
                       const std::optional<Vector>& strength, const std::optional<Vector>& centre) {
     const AbsoluteProblem problem{x.shape(0), x.shape(1), x.data(), y.data(), w.data(), linear.data()};
@@ -299,6 +306,11 @@ auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const V
     for (const auto& vector : {std::optional(linear), start, strength, centre})
         if (vector && vector->size() != problem.columns)
             throw nb::value_error("linear, start, strength and centre need one number per column of X");
+    bool usable = is_finite(x) && is_finite(y) && is_finite(w) && is_finite(linear);
+    for (const auto& vector : {start, strength, centre}) usable = usable && (!vector || is_finite(*vector));
+    for (std::size_t i = 0; i < w.size(); ++i) usable = usable && w.data()[i] > 0;
+    for (std::size_t j = 0; strength && j < strength->size(); ++j) usable = usable && strength->data()[j] >= 0;
+    if (!usable) throw nb::value_error("all numbers must be finite, weights positive and strengths not negative");
     const double* first = start ? start->data() : nullptr;
     Vertex vertex;
     {
