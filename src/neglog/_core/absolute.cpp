@@ -18,7 +18,7 @@ namespace {
 
 constexpr double slowest_pivot = 1e-10;     // a residual that moves slower than this does not move
 constexpr double multiplier_slack = 1e-10;  // rounding in multipliers, relative to the weight
-constexpr double residual_slack = 1e-13;    // rounding in residuals, relative to target and parameters
+constexpr double residual_slack = 1e-13;    // rounding in residuals, relative to targets and parameters
 
 class Descent {
   public:
@@ -49,7 +49,7 @@ class Descent {
     LineSearch line_;
     Numbers lanes_, edge_, entering_, pivots_, image_;
     bool perturbed_ = false;
-    double perturbation_ = 1e-6;
+    double perturbation_ = 1e-7;
     std::uint64_t seed_ = 0;
 };
 
@@ -143,7 +143,7 @@ void Descent::refresh() {
         for (std::size_t k = 0; k < d_; ++k) loops_.add_multiple(d_, pivots_[k], inverse_.data() + k * d_, theta_.data());
     }
     loops_.times(rows_.panels, d_, rows_.x.data(), theta_.data(), line_.rate.data());
-    const double size = std::sqrt(rows_.inner(theta_.data(), theta_.data()));
+    const double size = rows_.typical + std::sqrt(rows_.inner(theta_.data(), theta_.data()));
     for (std::size_t i = 0; i < m_; ++i) {
         residual_[i] = y_[i] - line_.rate[i];
         const bool clear = std::abs(residual_[i]) > residual_slack * (std::abs(y_[i]) + size);
@@ -159,13 +159,8 @@ void Descent::refresh() {
 
 // Breaks ties by amounts that are large for rounding and small for anything else.
 void Descent::perturb() {
-    double mean = 0.0, largest = 0.0;
-    for (std::size_t i = 0; i < m_; ++i) {
-        mean += std::abs(residual_[i]) / static_cast<double>(m_);
-        largest = std::max(largest, std::abs(y_[i]));
-    }
-    const double floor = 1e-10 * (largest + std::sqrt(rows_.inner(theta_.data(), theta_.data())));
-    scatter_targets(side_, std::max({perturbation_ * mean, floor, 1e-300}), seed_, m_, y_, residual_);
+    const double size = rows_.typical + std::sqrt(rows_.inner(theta_.data(), theta_.data()));
+    scatter_targets(side_, std::max(perturbation_, 1e-10) * size, seed_, m_, y_, residual_);
     perturbed_ = true;
     perturbation_ *= 0.25, seed_ += m_;
 }
@@ -220,7 +215,7 @@ void Descent::replace(std::size_t leaving, double side) {
 }
 
 void Descent::descend(Vertex& vertex) {
-    const std::size_t limit = 2000 + 50 * (m_ + d_), refactor_every = std::max<std::size_t>(60, d_);
+    const std::size_t limit = 2000 + m_ + 100 * d_, refactor_every = std::max<std::size_t>(60, d_);
     std::size_t since_factor = 0, standstills = 0;
     factor(), refresh();
     for (;;) {
@@ -254,7 +249,9 @@ void Descent::descend(Vertex& vertex) {
             since_factor = refactor_every;  // look again without accumulated rounding
             continue;
         }
-        if (line_.step <= 0 && ++standstills > 2 && seed_ < 40 * m_) {
+        const double size = rows_.typical + std::sqrt(rows_.inner(theta_.data(), theta_.data()));
+        const bool stands = line_.step <= residual_slack * size;
+        if (stands && ++standstills > 2 && seed_ < 40 * m_) {
             if (perturbed_) y_ = rows_.y, factor(), refresh(), since_factor = 0;
             perturb(), standstills = 0;
             continue;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double slowest_pivot = 1e-10;     // a residual that moves slower than this does not move
 constexpr double multiplier_slack = 1e-10;  // rounding in multipliers, relative to the weight
-constexpr double residual_slack = 1e-13;    // rounding in residuals, relative to target and parameters
+constexpr double residual_slack = 1e-13;    // rounding in residuals, relative to targets and parameters
 constexpr double arrived = 1e-12;           // a way this short, relative to the parameters, is rounding
 
 class ActiveSets {
@@ -62,7 +62,7 @@ class ActiveSets {
     Numbers lanes_, move_, row_, image_;
     std::size_t since_factor_ = 0;
     bool perturbed_ = false;
-    double perturbation_ = 1e-6;
+    double perturbation_ = 1e-7;
     std::uint64_t seed_ = 0;
 };
 
@@ -125,7 +125,7 @@ void ActiveSets::refresh() {
         for (std::size_t k = 0; k < active_.size(); ++k) loops_.add_multiple(d_, image_[k], inverse(d_ + k), theta_.data());
     }
     loops_.times(rows_.panels, d_, rows_.x.data(), theta_.data(), line_.rate.data());
-    const double size = std::sqrt(rows_.inner(theta_.data(), theta_.data()));
+    const double size = rows_.typical + std::sqrt(rows_.inner(theta_.data(), theta_.data()));
     for (std::size_t i = 0; i < m_; ++i) {
         residual_[i] = y_[i] - line_.rate[i];
         const bool clear = std::abs(residual_[i]) > residual_slack * (std::abs(y_[i]) + size);
@@ -140,13 +140,8 @@ void ActiveSets::refresh() {
 
 // Breaks ties by amounts that are large for rounding and small for anything else.
 void ActiveSets::perturb() {
-    double mean = 0.0, largest = 0.0;
-    for (std::size_t i = 0; i < m_; ++i) {
-        mean += std::abs(residual_[i]) / static_cast<double>(m_);
-        largest = std::max(largest, std::abs(y_[i]));
-    }
-    const double floor = 1e-10 * (largest + std::sqrt(rows_.inner(theta_.data(), theta_.data())));
-    scatter_targets(side_, std::max({perturbation_ * mean, floor, 1e-300}), seed_, m_, y_, residual_);
+    const double size = rows_.typical + std::sqrt(rows_.inner(theta_.data(), theta_.data()));
+    scatter_targets(side_, std::max(perturbation_, 1e-10) * size, seed_, m_, y_, residual_);
     perturbed_ = true;
     perturbation_ *= 0.25, seed_ += m_;
 }
@@ -258,7 +253,7 @@ bool ActiveSets::way_to_target() {
 }
 
 VertexStatus ActiveSets::descend(std::size_t& steps) {
-    const std::size_t limit = 2000 + 50 * (m_ + d_), refactor_every = std::max<std::size_t>(50, d_);
+    const std::size_t limit = 2000 + m_ + 100 * d_, refactor_every = std::max<std::size_t>(50, d_);
     std::size_t standstills = 0, unsettled = 0;
     bool there = false;  // the last step went all the way to the target
     if (!factor()) return VertexStatus::rank_deficient;
@@ -308,7 +303,9 @@ VertexStatus ActiveSets::descend(std::size_t& steps) {
                 continue;
             }
         }
-        if (line_.step <= 0 && ++standstills > 2 && seed_ < 40 * m_) {
+        const double way = on_the_way ? line_.step * std::sqrt(rows_.inner(move_.data(), move_.data())) : line_.step;
+        const bool stands = way <= residual_slack * (rows_.typical + std::sqrt(rows_.inner(theta_.data(), theta_.data())));
+        if (stands && ++standstills > 2 && seed_ < 40 * m_) {
             if (perturbed_) {
                 y_ = rows_.y;
                 if (!factor()) return VertexStatus::pivot_limit;

@@ -33,6 +33,13 @@ ScaledRows::ScaledRows(const AbsoluteProblem& given, const AbsoluteLoops& set)
         y[i] = problem.y[i] * s, weight[i] = problem.weight[i] / s;
     }
     for (std::size_t j = 0; j < d; ++j) linear[j] = problem.linear[j] * column[j];
+    Numbers sizes;
+    for (const double target : y)
+        if (target != 0) sizes.push_back(std::abs(target));
+    if (sizes.empty()) return;
+    const auto middle = sizes.begin() + signed_of(sizes.size() / 2);
+    std::nth_element(sizes.begin(), middle, sizes.end());
+    typical = *middle;
 }
 
 Numbers ScaledRows::start(const double* given) {

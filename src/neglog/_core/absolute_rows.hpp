@@ -45,6 +45,7 @@ class ScaledRows {
     Numbers column, row;        // the scales: x_ij column_j row_i
     Numbers x;                  // in panels
     Numbers y, weight, linear;  // rows padded to whole panels
+    double typical = 1.0;       // the median size of targets that are not zero
     Numbers gram;               // of some rows: measures the length of edges
 
   private:

@@ -276,7 +276,7 @@ class _Search:
 
     def _rounding(self, theta: Doubles) -> float:
         """How large a residual that should be zero can come out."""
-        return float(4e-16 * np.sqrt(len(theta)) * np.max(np.abs(self.y) + np.abs(self.X) @ np.abs(theta), initial=0.0))
+        return float(1e-15 * np.sqrt(len(theta)) * np.max(np.abs(self.y) + np.abs(self.X) @ np.abs(theta), initial=0.0))
 
     def _solution(self, theta: Doubles, residuals: Doubles, status: Status) -> AbsoluteSolution:
         """Puts the certificate together, from all rows."""
@@ -300,7 +300,7 @@ class _Search:
         loss += float(np.sum(np.where(q > 0, 0.5 * excess**2 / np.where(q > 0, q, 1.0), np.abs(excess * theta))))
 
         rows = np.concatenate([self.band, self.data.rows + np.arange(len(self.terms.extra[1]))])
-        ties = np.abs(near) <= level
+        ties = (np.abs(near) <= level) | (self.dual != self.w * np.sign(near))
         ties[self.basis] = False
         return AbsoluteSolution(
             theta=theta,
