@@ -66,7 +66,8 @@ NEGLOG_VECTOR_LOOP void pack_rows(std::size_t rows, std::size_t columns, const N
                                   double* panel, std::size_t stride) {
     std::size_t j = 0;
 #if defined(__AVX__)
-    for (; j + 4 <= columns; j += 4) {
+    for (std::size_t next = 0; next < columns && columns >= 4; next += 4) {
+        j = next + 4 <= columns ? next : columns - 4;  // the last four may overlap those before
         const Four middle = four(centre + j);
         double* out = panel + j * stride;
         std::size_t i = 0;
@@ -85,6 +86,7 @@ NEGLOG_VECTOR_LOOP void pack_rows(std::size_t rows, std::size_t columns, const N
             for (std::size_t k = 0; k < 4; ++k)
                 out[k * stride + i] = static_cast<double>(x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j + k)]) - centre[j + k];
     }
+    if (columns >= 4) return;
 #endif
     for (; j < columns; ++j)
         for (std::size_t i = 0; i < rows; ++i)
