@@ -251,6 +251,21 @@ struct Problem {
         nb::gil_scoped_release release;
         return run(*active, table, now, threads);
     }
+
+    auto newton(const Doubles& bend, const Doubles& centre, double factor, double tol, std::size_t most_steps, const DoublesOut& theta,
+                const DoublesOut& gradient, const DoublesOut& hessian, std::size_t threads) const {
+        const std::size_t width = table.columns(pass.response) * pass.classes;
+        if (theta.size() != width || bend.size() != width || centre.size() != width || gradient.size() != width ||
+            hessian.size() != width * width)
+            throw nb::value_error("theta, penalty, gradient and hessian do not fit the table");
+        NewtonEnd end;
+        {
+            nb::gil_scoped_release release;
+            end = neglog::newton(*active, table, pass, bend.data(), centre.data(), factor, tol, most_steps, theta.data(), gradient.data(),
+                                 hessian.data(), threads);
+        }
+        return std::make_tuple(end.converged, end.steps, end.value, end.decrement, end.pivot);
+    }
 };
 
 void predict_rows(const OwningTable& table, const Doubles& theta, std::size_t classes, const std::optional<Input>& offset,
@@ -369,5 +384,7 @@ NB_MODULE(_core, m) {
                       const std::optional<Input>&, const Input&, const Input&, bool, double, std::size_t>(),
              nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "p0"_a, "p1"_a,
              "response"_a, "response_centre"_a, "classes"_a)
+        .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
+             "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
 }

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <thread>
+
+#include "systems.hpp"
 
 namespace neglog {
 namespace {
@@ -346,6 +350,52 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
         fill_upper_triangles(pass.gram, width, pass.classes);
     }
     return value;
+}
+
+NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass, const double* bend, const double* centre, double factor,
+                 double tol, std::size_t most_steps, double* theta, double* gradient, double* hessian, std::size_t threads) {
+    constexpr double enough = 1e-4, rounding = 2e-15, singular = 1e-11;
+    const std::size_t n = table.columns(pass.response) * pass.classes;
+    std::vector<double> trial(theta, theta + n), step(n);
+    Pass here = pass;
+    here.theta = trial.data(), here.gradient = gradient, here.gram = hessian;
+    const auto evaluate = [&] {
+        double value = factor * run(set, table, here, threads);
+        for (std::size_t i = 0; i < n * n && factor != 1.0; ++i) hessian[i] *= factor;
+        for (std::size_t j = 0; j < n; ++j) {
+            const double away = trial[j] - centre[j];
+            value += 0.5 * bend[j] * away * away;
+            gradient[j] = factor * gradient[j] + bend[j] * away;
+            hessian[j * (n + 1)] += bend[j];
+        }
+        return value;
+    };
+    NewtonEnd end{false, 0, evaluate(), std::numeric_limits<double>::infinity(), 0.0};
+    for (; std::isfinite(end.value); ++end.steps) {
+        end.pivot = solve_positive(n, hessian, gradient, step.data());
+        if (!(end.pivot > singular)) return end;
+        double squared = 0.0;
+        for (std::size_t j = 0; j < n; ++j) squared += step[j] * gradient[j];
+        end.decrement = squared > 0 ? std::sqrt(squared) : 0.0;
+        if (end.decrement <= tol) {
+            for (std::size_t j = 0; j < n; ++j) theta[j] -= step[j];
+            end.value -= 0.5 * squared;
+            end.converged = true;
+            return end;
+        }
+        if (end.steps == most_steps) return end;
+        double length = 1.0, value = end.value;
+        for (int tries = 0;; ++tries) {
+            for (std::size_t j = 0; j < n; ++j) trial[j] = theta[j] - length * step[j];
+            value = evaluate();
+            if (value <= end.value - enough * length * squared + rounding * std::abs(end.value)) break;
+            if (tries == 10) return end;  // whoever asked knows more ways
+            length *= 0.25;
+        }
+        end.value = value;
+        std::copy(trial.begin(), trial.end(), theta);
+    }
+    return end;
 }
 
 void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,

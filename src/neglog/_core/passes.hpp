@@ -73,6 +73,16 @@ struct Pass {
 // The weighted sum of the loss.
 double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads);
 
+// Newton's method for factor * loss + sum of bend (theta - centre)^2 / 2, from theta and in place. `gradient` and `hessian`
+// (classes * columns squared) are those of the objective where it was last evaluated.
+struct NewtonEnd {
+    bool converged;  // the last step was below `tol` in decrement, and has been taken
+    std::size_t steps;
+    double value, decrement, pivot;
+};
+NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass, const double* bend, const double* centre, double factor,
+                 double tol, std::size_t most_steps, double* theta, double* gradient, double* hessian, std::size_t threads);
+
 // eta = offset + X theta; for several classes one row of eta per row.
 void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset,
              double* eta, std::size_t threads);

@@ -68,6 +68,9 @@ class Memory:
         loss = self.loss
         self.columns = self.design.columns + self.intercept + loss.response
         self.width = self.columns * loss.classes
+        # a slice where the columns stand in a row, which is faster
+        plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
+        self.where: Any = slice(int(self.intercept), self.intercept + self.design.columns) if plain else self.places
         self.threads = max(1, min(available_threads(), self.rows * max(self.width, 1) // ENTRIES_PER_THREAD))
         self.problem = _core.Problem(
             self.table,
@@ -95,6 +98,18 @@ class Memory:
         gradient = np.empty(self.width)
         gram = np.empty((self.width, self.width)) if curvature else None
         return self.problem.evaluate(theta, gradient, gram, expected, self.threads), gradient, gram
+
+    def newton(
+        self, theta: Array, bend: Array, centre: Array, factor: float, tol: float, max_iter: int
+    ) -> tuple[Array, Array, Array, bool, int, float, float, float]:
+        """Newton's method for factor * loss + quadratic penalty, all in the core: for small data, whose passes take less time
+        than the Python between them. Where it does not converge, where it got to.
+
+        Returns theta, the last gradient and second derivatives, and (converged, steps, value, decrement, pivot).
+        """
+        theta, gradient, hessian = theta.copy(), np.empty(self.width), np.empty((self.width, self.width))
+        end = self.problem.newton(bend, centre, factor, tol, max_iter, theta, gradient, hessian, self.threads)
+        return theta, gradient, hessian, *end
 
     def predict(self, theta: Array) -> Array:
         """The raw predictions, (rows,) or (rows, classes)."""
@@ -202,7 +217,7 @@ class Memory:
     def native(self, coef: Any, intercept: Any = 0.0) -> Array:
         """Values per column of the design (by class, if by class), and one for the intercept, in the core's order."""
         theta = np.zeros((self.loss.classes, self.columns))
-        theta[:, self.places] = coef
+        theta[:, self.where] = coef
         if self.intercept:
             theta[:, 0] = intercept
         return theta.reshape(-1)
@@ -210,7 +225,7 @@ class Memory:
     def public(self, theta: Array) -> tuple[Array, Array]:
         """Intercepts (classes,) and coefficients (classes, columns) of the columns as they are, not centred."""
         rows = theta.reshape(self.loss.classes, self.columns)
-        coef = rows[:, self.places]
+        coef = rows[:, self.where]
         if not self.intercept:
             return np.zeros(len(rows)), coef
         intercepts = rows[:, 0] - coef @ self.centre

@@ -1,7 +1,6 @@
 """`nl.fit`: the most probable coefficients under a noise and a prior."""
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +91,8 @@ def prepare(
 
 def make_penalty(prior: Prior, engine: Memory) -> Penalty:
     """The prior's terms per coefficient, none for the intercept."""
-    terms = Penalty.none(engine.width)
+    nothing = np.zeros(engine.width)
+    bend = centre = strength = kink = nothing
     for factor in prior.factors if isinstance(prior, Product) else (prior,):
         if isinstance(factor, Flat):
             continue
@@ -101,13 +101,12 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
                 f"prior must be Flat(), Gaussian(scale=...), Laplace(scale=...) or a product of them, but is {prior!r}"
             )
         scale, loc = _per_column(factor, "scale", engine.design), _per_column(factor, "loc", engine.design)
-        held = np.isfinite(scale)
-        middle = engine.native(np.where(held, loc, 0.0)) if np.any(loc) else terms.centre
+        middle = engine.native(np.where(np.isfinite(scale), loc, 0.0)) if np.any(loc) else nothing
         if isinstance(factor, Gaussian):
-            terms = replace(terms, bend=engine.native(scale**-2.0), centre=middle)
+            bend, centre = engine.native(1 / (scale * scale)), middle
         else:
-            terms = replace(terms, strength=engine.native(1 / scale), kink=middle)
-    return terms
+            strength, kink = engine.native(1 / scale), middle
+    return Penalty(bend, centre, strength, kink)
 
 
 def _per_column(prior: Any, name: str, design: Design) -> Any:
@@ -117,4 +116,4 @@ def _per_column(prior: Any, name: str, design: Design) -> Any:
             f"{type(prior).__name__} prior: {name} must be one number or one per coefficient, {design.columns} of them "
             f"({', '.join(design.names[:3])}, …), but has the shape {np.shape(value)}"
         )
-    return np.asarray(value, float)
+    return value

@@ -20,6 +20,9 @@ class ConcomitantObjective(Objective):
         self.expected = self.tried_curvature = False
         self.passes = 0
 
+    def quick_newton(self, theta: Array, tol: float, max_iter: int) -> None:
+        """The engine knows nothing of tau."""
+
     def at(self, theta: Array, curvature: bool) -> Point:
         """One pass over the rows."""
         self.passes += 1

@@ -6,8 +6,8 @@ import numpy as np
 
 from neglog import _core
 from neglog.distributions.arrays import Array
-from neglog.solvers.newton import ROUNDING, Solution, line_search
-from neglog.solvers.objective import Objective, Point
+from neglog.solvers.newton import ROUNDING, line_search
+from neglog.solvers.objective import Objective, Point, Solution
 
 SWEEPS = 100_000
 

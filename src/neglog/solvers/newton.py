@@ -3,38 +3,26 @@
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from neglog.distributions.arrays import Array
-from neglog.solvers.objective import Objective, Point
+from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.systems import newton_step
 
 ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
 ROUNDING = 2e-15  # relative changes of the objective below this are noise
 
 
-@dataclass
-class Solution:
-    """Where a solver ended."""
-
-    point: Point
-    converged: bool
-    iterations: int
-    decrement: float  # distance to the optimum in posterior standard deviations, as the curvature has it
-    null: Array | None = None  # directions that the data and the prior say nothing about
-    pivot: float = 1.0  # smallest pivot of the last curvature matrix at unit diagonal: small if nearly singular
-    stuck: bool = False  # no step along a descent direction lowers the objective
-    matrix: Array | None = None  # the curvature that the last step was made with
-
-
 def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Solution:
     """Newton's method with a line search. The last step is taken without looking: its error is of second order."""
-    point = objective.at(theta, True)
+    quick = objective.quick_newton(theta, tol, max_iter)
+    if quick is not None and quick.converged:
+        return quick
+    point = objective.at(theta if quick is None or not math.isfinite(quick.point.value) else quick.point.theta, True)
     null: Array | None = None
     decrement = before = np.inf
-    steps = 0
+    steps = 0 if quick is None else min(quick.iterations, max_iter)
     for iteration in range(2 * max_iter + 2):
         if not math.isfinite(point.value):
             return Solution(point, False, steps, np.inf)

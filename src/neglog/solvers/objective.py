@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from neglog.distributions.arrays import Array
-from neglog.solvers.dispersion import Dispersion, Profile
+from neglog.solvers.dispersion import Dispersion, Known, Profile
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
 
@@ -30,6 +30,20 @@ class Point:
     gradient: Array
     hessian: Array | None
     dispersion: float
+
+
+@dataclass
+class Solution:
+    """Where a solver ended."""
+
+    point: Point
+    converged: bool
+    iterations: int
+    decrement: float  # distance to the optimum in posterior standard deviations, as the curvature has it
+    null: Array | None = None  # directions that the data and the prior say nothing about
+    pivot: float = 1.0  # smallest pivot of the last curvature matrix at unit diagonal: small if nearly singular
+    stuck: bool = False  # no step along a descent direction lowers the objective
+    matrix: Array | None = None  # the curvature that the last step was made with
 
 
 class Objective:
@@ -61,6 +75,19 @@ class Objective:
         self.tried_curvature |= not expected
         self.expected = expected
         return True
+
+    def quick_newton(self, theta: Array, tol: float, max_iter: int) -> Solution | None:
+        """Newton's method inside the engine, if it has that and the objective is of the plain kind."""
+        if self.gauge is not None or self.expected or not isinstance(self.dispersion, Known):
+            return None
+        search = getattr(self.engine, "newton", None)
+        if search is None or not self.penalty.smooth:
+            return None
+        phi = self.dispersion.dispersion
+        found = search(theta, self.penalty.bend, self.penalty.centre, self.factor / phi, tol, max_iter)
+        theta, gradient, hessian, converged, steps, value, decrement, pivot = found
+        self.passes += steps + 1
+        return Solution(Point(theta, value, gradient, hessian, phi), converged, steps, decrement, None, pivot)
 
     def at(self, theta: Array, curvature: bool) -> Point:
         """One pass over the rows."""

@@ -9,8 +9,7 @@ import numpy as np
 from neglog.distributions.arrays import Array
 from neglog.engines.memory import Memory
 from neglog.solvers.lasso import proximal_newton
-from neglog.solvers.newton import Solution
-from neglog.solvers.objective import Objective, Point
+from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
 
 FIRST = 64  # columns to begin with when nothing is known
