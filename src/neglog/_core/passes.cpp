@@ -376,8 +376,10 @@ NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass
         if (!(end.pivot > singular)) return end;
         double squared = 0.0;
         for (std::size_t j = 0; j < n; ++j) squared += step[j] * gradient[j];
+        const double before = end.decrement;
         end.decrement = squared > 0 ? std::sqrt(squared) : 0.0;
-        if (end.decrement <= tol) {
+        const bool rounded = 0.5 * squared <= rounding * std::abs(end.value) && end.decrement > 0.5 * before;
+        if (end.decrement <= tol || rounded) {
             for (std::size_t j = 0; j < n; ++j) theta[j] -= step[j];
             end.value -= 0.5 * squared;
             end.converged = true;

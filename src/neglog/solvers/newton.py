@@ -34,7 +34,7 @@ def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Sol
             objective.settle(expected=True)
             point = objective.at(point.theta, True)
             continue
-        if iteration == 0:
+        if iteration == 0 and not steps:  # later a curvature that vanishes is the likelihood's doing, not the columns'
             null = step.null
         before, decrement = decrement, step.decrement
         rounding = 0.5 * decrement**2 <= ROUNDING * abs(point.value) and decrement > 0.5 * before
