@@ -70,3 +70,56 @@ def absolute_ridge(
     strength: Doubles,
     centre: Doubles,
 ) -> tuple[Doubles, NDArray[int64], Doubles, int, int]: ...
+
+class Table:
+    """Blocks of columns over the same rows; keeps their arrays alive."""
+
+    def __init__(self, rows: int, intercept: bool) -> None: ...
+    def add_dense(self, values: Input, centre: Input) -> None: ...
+    def add_codes(self, codes: NDArray[Any], first: int, columns: int) -> None: ...
+    def add_sparse(self, starts: NDArray[Any], indices: NDArray[Any], values: Input, columns: int) -> None: ...
+
+class Problem:
+    """A table with a target and a loss. An empty family asks for Gram matrices of the weights, "softmax" for
+    classes.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        family: str,
+        link: str,
+        y: Input,
+        weight: Input | None,
+        offset: Input | None,
+        p0: Input,
+        p1: Input,
+        response: bool,
+        response_centre: float,
+        classes: int,
+    ) -> None: ...
+    def evaluate(
+        self, theta: Input, gradient: Output | None, gram: Output | None, expected: bool, threads: int
+    ) -> float: ...
+    def newton(
+        self,
+        bend: Input,
+        centre: Input,
+        factor: float,
+        tol: float,
+        most_steps: int,
+        theta: Output,
+        gradient: Output,
+        hessian: Output,
+        threads: int,
+    ) -> tuple[bool, int, float, float, float]: ...
+
+def predict_rows(table: Table, theta: Input, classes: int, offset: Input | None, eta: Output, threads: int) -> None: ...
+
+# The smallest pivot of the matrix at unit diagonal; x is the solution if that is positive.
+def solve_positive(matrix: Input, right: Input, x: Output) -> float: ...
+
+# The number of sweeps; x is where the descent begins and ends.
+def coordinate_descent(
+    curvature: Input, slope: Input, strength: Input, kink: Input, tolerance: float, most_sweeps: int, x: Output
+) -> int: ...

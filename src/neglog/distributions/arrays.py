@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from neglog import _core
 
 Array = NDArray[np.floating[Any]]
+Numbers = NDArray[Any]  # of any kind: floats, row numbers, masks
 
 ROWS_PER_THREAD = 1 << 15  # below this a thread costs more than it saves
 

@@ -9,7 +9,7 @@ from neglog import _core
 from neglog.design.blocks import Codes, Dense, Sparse
 from neglog.design.design import Design
 from neglog.design.selection import take_columns, take_rows
-from neglog.distributions.arrays import Array, available_threads
+from neglog.distributions.arrays import Numbers, available_threads
 
 ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
 ROWS_FOR_CENTRES = 128  # centres only keep numbers small, so a few rows are enough to find them
@@ -25,7 +25,9 @@ class Loss:
     p0: Any = field(default_factory=lambda: ONE)
     p1: Any = field(default_factory=lambda: ONE)
     classes: int = 1
-    response: bool = False  # y itself is the last dense column and the loss that of 0: for a scale that is fitted as 1 / scale
+    response: bool = (
+        False  # y itself is the last dense column and the loss that of 0: for a scale that is fitted as 1 / scale
+    )
 
 
 class Memory:
@@ -38,13 +40,13 @@ class Memory:
     def __init__(
         self,
         design: Design,
-        y: Array,
-        weight: Array | None,
-        offset: Array | None,
+        y: Numbers,
+        weight: Numbers | None,
+        offset: Numbers | None,
         loss: Loss,
         *,
         intercept: bool = True,
-        centre: Array | None = None,
+        centre: Numbers | None = None,
     ) -> None:
         self.design, self.y, self.weight, self.offset, self.loss = design, y, weight, offset, loss
         self.intercept = intercept
@@ -91,19 +93,22 @@ class Memory:
         """Where the response stands among the columns, if it is one: after what is dense."""
         return self.intercept + sum(block.columns for block in self.design.blocks if isinstance(block, Dense))
 
-    # ---- passes --------------------------------------------------------------------------------------------------------
+    # ---- passes
+    # --------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, theta: Array, curvature: bool, expected: bool = False) -> tuple[float, Array, Array | None]:
+    def evaluate(
+        self, theta: Numbers, curvature: bool, expected: bool = False
+    ) -> tuple[float, Numbers, Numbers | None]:
         """The sum of the loss over the rows, its gradient and, if wanted, its matrix of second derivatives."""
         gradient = np.empty(self.width)
         gram = np.empty((self.width, self.width)) if curvature else None
         return self.problem.evaluate(theta, gradient, gram, expected, self.threads), gradient, gram
 
     def newton(
-        self, theta: Array, bend: Array, centre: Array, factor: float, tol: float, max_iter: int
-    ) -> tuple[Array, Array, Array, bool, int, float, float, float]:
-        """Newton's method for factor * loss + quadratic penalty, all in the core: for small data, whose passes take less time
-        than the Python between them. Where it does not converge, where it got to.
+        self, theta: Numbers, bend: Numbers, centre: Numbers, factor: float, tol: float, max_iter: int
+    ) -> tuple[Numbers, Numbers, Numbers, bool, int, float, float, float]:
+        """Newton's method for factor * loss + quadratic penalty, all in the core: for small data, whose passes take
+        less time than the Python between them. Where it does not converge, where it got to.
 
         Returns theta, the last gradient and second derivatives, and (converged, steps, value, decrement, pivot).
         """
@@ -111,7 +116,7 @@ class Memory:
         end = self.problem.newton(bend, centre, factor, tol, max_iter, theta, gradient, hessian, self.threads)
         return theta, gradient, hessian, *end
 
-    def predict(self, theta: Array) -> Array:
+    def predict(self, theta: Numbers) -> Numbers:
         """The raw predictions, (rows,) or (rows, classes)."""
         classes = self.loss.classes
         eta = np.empty((self.rows, classes) if classes > 1 else self.rows)
@@ -119,7 +124,7 @@ class Memory:
         _core.predict_rows(self.table, theta, classes, offset, eta, self.threads)
         return eta if classes == 1 or self.offset is None else eta + self.offset.reshape(classes, -1).T
 
-    def moments(self, centre: float = 0.0) -> Array:
+    def moments(self, centre: float = 0.0) -> Numbers:
         """The Gram matrix of all columns and, last, y - offset - centre, under the row weights."""
         width = self.columns + 1
         gram = np.empty((width, width))
@@ -130,14 +135,14 @@ class Memory:
         order = np.append(np.delete(np.arange(width), self.response_place), self.response_place)
         return np.ascontiguousarray(gram[np.ix_(order, order)])
 
-    def transposed(self, x: Array) -> Array:
+    def transposed(self, x: Numbers) -> Numbers:
         """X' x, in the core's order."""
         squares = _core.Problem(self.table, "gaussian", "identity", -x, None, None, ONE, ONE, False, 0.0, 1)
         gradient = np.empty(self.columns)
         squares.evaluate(np.zeros(self.columns), gradient, None, False, self.threads)
         return gradient
 
-    def dense_rows(self, index: Any) -> Array:
+    def dense_rows(self, index: Any) -> Numbers:
         """Some rows as a dense matrix in the core's order: for few rows only."""
         rows = np.zeros((len(index), self.columns))
         rows[:, : self.intercept] = 1.0
@@ -155,7 +160,8 @@ class Memory:
             start += block.columns
         return rows
 
-    # ---- other views of the same rows --------------------------------------------------------------------------------------
+    # ---- other views of the same rows
+    # --------------------------------------------------------------------------------------
 
     def with_loss(self, loss: Loss) -> Self:
         """The same rows under another loss."""
@@ -188,12 +194,12 @@ class Memory:
         """About `count` rows, evenly spread."""
         return self.take(slice(None, None, max(1, self.rows // count)))
 
-    def subset(self, chosen: Array) -> tuple["Memory", Array]:
+    def subset(self, chosen: Numbers) -> tuple["Memory", Numbers]:
         """The same rows with some columns, copied, in the same coordinates; and where its coefficients are among all.
 
         `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class.
         """
-        kept = chosen.reshape(self.loss.classes, self.columns).any(axis=0)
+        kept = np.asarray(chosen.reshape(self.loss.classes, self.columns).any(axis=0))
         kept[: self.intercept] = True
         columns = np.flatnonzero(kept[self.places])
         part = Memory(
@@ -212,9 +218,10 @@ class Memory:
         """The number of rows, each counted by its weight."""
         return float(self.rows) if self.weight is None else float(self.weight.sum())
 
-    # ---- coefficients --------------------------------------------------------------------------------------------------------
+    # ---- coefficients
+    # --------------------------------------------------------------------------------------------------------
 
-    def native(self, coef: Any, intercept: Any = 0.0) -> Array:
+    def native(self, coef: Any, intercept: Any = 0.0) -> Numbers:
         """Values per column of the design (by class, if by class), and one for the intercept, in the core's order."""
         theta = np.zeros((self.loss.classes, self.columns))
         theta[:, self.where] = coef
@@ -222,14 +229,16 @@ class Memory:
             theta[:, 0] = intercept
         return theta.reshape(-1)
 
-    def public(self, theta: Array) -> tuple[Array, Array]:
+    def public(self, theta: Numbers) -> tuple[Numbers, Numbers]:
         """Intercepts (classes,) and coefficients (classes, columns) of the columns as they are, not centred."""
         rows = theta.reshape(self.loss.classes, self.columns)
         coef = rows[:, self.where]
         if not self.intercept:
             return np.zeros(len(rows)), coef
         intercepts = rows[:, 0] - coef @ self.centre
-        return (intercepts - intercepts.mean() if len(rows) > 1 else intercepts), coef  # of classes only differences count
+        return (
+            intercepts - intercepts.mean() if len(rows) > 1 else intercepts
+        ), coef  # of classes only differences count
 
 
 def _places(design: Design, intercept: bool, response: bool) -> Any:
@@ -247,8 +256,10 @@ def _places(design: Design, intercept: bool, response: bool) -> Any:
     return np.concatenate(places) if places else np.empty(0, int)
 
 
-def _centres(design: Design, intercept: bool) -> Array:
-    """About the middle of each dense column. Without an intercept there is nothing that could take the difference up."""
+def _centres(design: Design, intercept: bool) -> Numbers:
+    """About the middle of each dense column. Without an intercept there is nothing that could take the difference
+    up.
+    """
     centre = np.zeros(design.columns)
     if not intercept:
         return centre

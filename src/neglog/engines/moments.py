@@ -4,17 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 
 
 class Moments:
     """Half the weighted sum of squared residuals as a function of theta, from the Gram matrix of [columns, y]."""
 
-    def __init__(self, gram: Array) -> None:
+    def __init__(self, gram: Numbers) -> None:
         self.gram = gram
         self.width = len(gram) - 1
 
-    def evaluate(self, theta: Array, curvature: bool, expected: bool = False) -> tuple[float, Array, Array | None]:
+    def evaluate(
+        self, theta: Numbers, curvature: bool, expected: bool = False
+    ) -> tuple[float, Numbers, Numbers | None]:
         """Value, gradient and matrix of second derivatives, as of an engine that holds rows."""
         slopes = self.gram[:, :-1] @ theta - self.gram[:, -1]
         value = 0.5 * (theta @ slopes[:-1] - slopes[-1])

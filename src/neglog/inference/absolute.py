@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
 from neglog.solvers.absolute import Rows, Status, least_absolute
@@ -20,20 +20,20 @@ class EngineRows:
         self.rows, self.columns, self.weights = engine.rows, engine.columns, engine.weight
         shift = engine.offset
         self.y = np.asarray(engine.y if shift is None else engine.y - shift, np.float64)
-        self._last: tuple[bytes, Array] = (b"", self.y)
+        self._last: tuple[bytes, Numbers] = (b"", self.y)
 
     def sample(self, count: int) -> Rows:
         """About `count` rows, evenly spaced."""
         stride = max(1, self.rows // max(count, 1))
         return self.take(np.arange(stride // 2, self.rows, stride))
 
-    def residuals(self, theta: Array) -> Array:
+    def residuals(self, theta: Numbers) -> Numbers:
         """y - X theta; remembered until the next theta."""
         if self._last[0] != theta.tobytes():
             self._last = theta.tobytes(), self.engine.y - self.engine.predict(theta)
         return self._last[1]
 
-    def signed_sum(self, theta: Array, skip: Any) -> tuple[Array, int]:
+    def signed_sum(self, theta: Numbers, skip: Any) -> tuple[Numbers, int]:
         """The sum of w sign(residual) x over the other rows, and their number."""
         signs = np.sign(self.residuals(theta))
         signs[skip] = 0.0
@@ -60,17 +60,21 @@ def solve_absolute(task: Task) -> Answer:
     if phi is None:
         centre = np.median(data.y)
         phi = dispersion.profile(_loss(data, data.y - centre)).dispersion or 1.0
-    theta: Array | None = None
-    for rounds in range(1, ROUNDS + 1):
+    theta: Numbers | None = None
+    rounds = 0
+    while True:
+        rounds += 1
         solution = least_absolute(data, None, _prior_rows(penalty, phi), _ridge(penalty, phi), theta)
         theta = _at_kinks(solution, penalty, data.rows)
         following = dispersion.profile(_loss(data, data.residuals(theta))).dispersion
         settled = penalty.flat.all() or abs(following / phi - 1) <= 1e-12
         phi = following
-        if settled:
+        if settled or rounds == ROUNDS:
             break
     status = solution.status
-    answer = Answer(theta, target.filled(phi), settled and status <= Status.RANK_DEFICIENT, rounds, 0.0, engine, penalty)
+    answer = Answer(
+        theta, target.filled(phi), settled and status <= Status.RANK_DEFICIENT, rounds, 0.0, engine, penalty
+    )
     answer.certificate = solution
     if status == Status.RANK_DEFICIENT:
         answer.notes.append(solution.message)
@@ -79,7 +83,7 @@ def solve_absolute(task: Task) -> Answer:
     return answer
 
 
-def _loss(data: EngineRows, residuals: Array) -> float:
+def _loss(data: EngineRows, residuals: Numbers) -> float:
     absolute = np.abs(residuals)
     return float(absolute.sum() if data.weights is None else data.weights @ absolute)
 
@@ -92,13 +96,13 @@ def _prior_rows(penalty: Any, phi: float) -> Rows | None:
     return np.eye(len(penalty.strength))[held], penalty.kink[held], phi * penalty.strength[held]
 
 
-def _at_kinks(solution: Any, penalty: Any, rows: int) -> Array:
+def _at_kinks(solution: Any, penalty: Any, rows: int) -> Numbers:
     """Rounding taken off the coefficients that the prior holds at their kink."""
-    theta = solution.theta.copy()
+    theta: Numbers = solution.theta.copy()
     held = np.flatnonzero(penalty.strength)[solution.basis[solution.basis >= rows] - rows]
     theta[held] = penalty.kink[held]
     return theta
 
 
-def _ridge(penalty: Any, phi: float) -> tuple[Array, Array] | None:
+def _ridge(penalty: Any, phi: float) -> tuple[Numbers, Numbers] | None:
     return (phi * penalty.bend, penalty.centre) if penalty.bend.any() else None

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.targets import Target
 from neglog.solvers.objective import Objective
@@ -20,14 +20,14 @@ WORTH_SAMPLING = 400_000  # numbers in X, at least
 class Answer:
     """Where the search ended, in the core's order of coefficients, and the noise with its open parameters filled in."""
 
-    theta: Array
+    theta: Numbers
     noise: Any
     converged: bool
     iterations: int
     decrement: float
     engine: Memory
     penalty: Penalty
-    null: Array | None = None
+    null: Numbers | None = None
     stuck: bool = False
     certificate: Any = None
     notes: list[str] = field(default_factory=list)
@@ -49,10 +49,15 @@ class Task:
         factor = 1.0 if rows == slice(None) else target.total() / target.total(rows=rows)
         penalty = self.penalty if penalty is None else penalty
         return Objective(
-            engine, penalty, target.dispersion(rows), convex=target.convex, gauge=self.gauge(engine, penalty), factor=factor
+            engine,
+            penalty,
+            target.dispersion(rows),
+            convex=target.convex,
+            gauge=self.gauge(engine, penalty),
+            factor=factor,
         )
 
-    def gauge(self, engine: Any, penalty: Penalty) -> Array | None:
+    def gauge(self, engine: Any, penalty: Penalty) -> Numbers | None:
         """For classes: the matrix that averages each unpenalised coefficient over them."""
         classes = self.target.loss.classes
         if classes == 1:
@@ -66,7 +71,7 @@ class Task:
         terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
         return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
 
-    def taken(self, rows: Array) -> "Task":
+    def taken(self, rows: Numbers) -> "Task":
         """The same question about some of the rows."""
         return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows))
 

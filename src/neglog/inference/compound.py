@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Array, thread_count
+from neglog.distributions.arrays import Numbers, thread_count
 from neglog.engines.memory import Loss
 from neglog.inference.targets import ALL, Amounts, _require
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
@@ -38,8 +38,8 @@ class Compound(Amounts):
         if noise.power is None and not (np.any(y == 0) and np.any(y > 0)):
             everywhere = "no y is 0" if np.all(y > 0) else "no y is above 0"
             raise ValueError(
-                f"the power of a Tweedie noise can be estimated only where some y are 0 and some are not, but {everywhere}; "
-                "state power=..., or use Gamma for amounts that are never 0"
+                "the power of a Tweedie noise can be estimated only where some y are 0 and some are not, "
+                f"but {everywhere}; state power=..., or use Gamma for amounts that are never 0"
             )
 
     def at_power(self, power: float) -> "Compound":
@@ -64,14 +64,14 @@ class Compound(Amounts):
             return self._gamma_dispersion(rows)
         return CompoundDispersion(self, rows)
 
-    def power_slope(self, dispersion: float, eta: Array) -> float:
+    def power_slope(self, dispersion: float, eta: Numbers) -> float:
         """The derivative in the power of the nll at raw predictions eta: that of the deviance, and that of C."""
         y, p = self.y, 1.0 if self.p is None else self.p
         mean = np.asarray(self.noise.link.inverse(eta))
         deviance = self.total(p * (self._potential_slope(mean) - self._potential_slope(np.where(y > 0, y, 1.0), y > 0)))
         return deviance / dispersion + CompoundDispersion(self, ALL).power_sum(float(np.log(dispersion)))
 
-    def _potential_slope(self, mean: Array, counted: Any = True) -> Array:
+    def _potential_slope(self, mean: Numbers, counted: Any = True) -> Numbers:
         """The derivative in the power of mu^(2-p) / (2-p) - y mu^(1-p) / (1-p)."""
         a, b, log_mean = 2 - self.power, 1 - self.power, np.log(mean)
         first = mean**a / a * (1 / a - log_mean)
@@ -115,20 +115,23 @@ class CompoundDispersion(Fitted):
         mean = target.middle()
         self._t = float(np.log(max(mean, 1e-300)) * (2 - self.power))  # a dispersion of the order of mean^(2 - power)
 
-    def _slopes(self, t: float) -> list[Array]:
+    def _slopes(self, t: float) -> list[Numbers]:
         """At each row or node: the nll at mean = y, and its derivatives in mean, power and t."""
-        outputs = [np.empty(len(self.y)) for _ in range(4)]
+        nll, in_mean, in_power, in_dispersion = outputs = [np.empty(len(self.y)) for _ in range(4)]
         dispersion = np.broadcast_to(np.exp(t) / self.p, self.y.shape)
         _core.tweedie_slopes(
             self.y,
             self.y,
             np.full(1, self.power),
             np.ascontiguousarray(dispersion),
-            *outputs,
+            nll,
+            in_mean,
+            in_power,
+            in_dispersion,
             thread_count(16 * len(self.y)),
         )
-        outputs[3] *= dispersion
-        return outputs
+        in_dispersion *= dispersion
+        return list(outputs)
 
     def sums(self, t: float) -> tuple[float, float]:
         """C and its derivative in t."""
@@ -145,7 +148,7 @@ class CompoundDispersion(Fitted):
         return value, slope, (self.sums(t + step)[1] - slope) / step
 
 
-def collected(y: Array, w: Array) -> tuple[Array, Array]:
+def collected(y: Numbers, w: Numbers) -> tuple[Numbers, Numbers]:
     """Nodes and weights such that sums of w f(y) are sums over the nodes, for every f that is smooth in log y."""
     x = np.log(y)
     low = x.min() - 1e-9

@@ -35,9 +35,11 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
     answer.converged = False
     columns = involved_columns(task, direction[:, None])
     who = f"the columns {listed(columns)} separate" if columns else "the intercept alone separates"
-    what = {"poisson": "the zeros from the other counts", "tweedie": "the zeros from the amounts", "softmax": "the classes"}.get(
-        task.target.loss.family, "the zeros from the ones"
-    )
+    what = {
+        "poisson": "the zeros from the other counts",
+        "tweedie": "the zeros from the amounts",
+        "softmax": "the classes",
+    }.get(task.target.loss.family, "the zeros from the ones")
     answer.notes.append(
         f"There is no maximum of the likelihood: {who} {what}, so that their coefficients grow without end "
         "(complete or quasi-complete separation). Leave them out, merge levels, or hold them by a prior such as "
@@ -57,5 +59,6 @@ def _look_at_dispersion(task: Task, answer: Answer) -> None:
         answer.converged = False
         answer.notes.append(
             f"The fit passes through every point, so that the {name} of the {type(answer.noise).__name__} noise has no "
-            f"estimate: the likelihood grows without end. Use fewer columns, state {name}=..., or hold the coefficients by a prior."
+            f"estimate: the likelihood grows without end. Use fewer columns, state {name}=..., or hold the coefficients by a "
+            "prior."
         )

@@ -36,13 +36,16 @@ def fit(
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> Fit:
-    """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with them.
+    """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with
+    them.
 
-    X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of pandas,
+    X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of
+    pandas,
                    polars or Arrow, whose strings and categories become one coefficient per level
     y              one value per row, or the name of a column of X; so are the next four
     noise          what y does around the prediction; parameters that are None are estimated
-    prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient, inf for
+    prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
+    inf for
                    none. The intercept has none
     sample_weight  counts a row as so many
     precision      divides the row's dispersion

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
-from neglog.inference.compound import Compound
+from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task
+from neglog.inference.compound import Compound
 from neglog.inference.solve import at_power
 from neglog.inference.targets import Absolutes, HuberTarget
 from neglog.solvers.concomitant import ConcomitantObjective
@@ -17,15 +17,15 @@ from neglog.solvers.objective import Objective
 class Information:
     """Standard errors of coefficients (classes, columns), intercepts (classes,) and parameters of the noise."""
 
-    coefficients: Array
-    intercepts: Array
+    coefficients: Numbers
+    intercepts: Numbers
     noise: dict[str, float]
-    covariance: Array  # of the coefficients in the core's order, without the response
+    covariance: Numbers  # of the coefficients in the core's order, without the response
 
 
 def information_of(task: Task, answer: Answer) -> Information:
     """From one more pass over the data."""
-    engine, target = answer.engine, task.target
+    target = task.target
     noise: dict[str, float] = {}
     if isinstance(target, HuberTarget) and "scale" in target.open:
         covariance, noise["scale"] = _with_scale(task, answer)
@@ -51,14 +51,16 @@ def _objective_at(task: Task, answer: Answer) -> Objective:
     return objective
 
 
-def _free(task: Task, answer: Answer) -> Array:
+def _free(task: Task, answer: Answer) -> Numbers:
     """Coefficients that may move a little: not those that a Laplace prior holds at its kink."""
     penalty = task.penalty
-    return (penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink)
+    return np.asarray((penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink))
 
 
-def inverse(hessian: Array, free: Array) -> Array:
-    """The inverse over the free coefficients; infinite variance in directions without information, NaN for the others."""
+def inverse(hessian: Numbers, free: Numbers) -> Numbers:
+    """The inverse over the free coefficients; infinite variance in directions without information, NaN for the
+    others.
+    """
     inside = hessian[np.ix_(free, free)]
     scale = 1 / np.sqrt(np.where(inside.diagonal() > 0, inside.diagonal(), 1.0))
     values, vectors = np.linalg.eigh(inside * scale * scale[:, None])
@@ -74,7 +76,7 @@ def inverse(hessian: Array, free: Array) -> Array:
     return full
 
 
-def _public_errors(task: Task, covariance: Array) -> tuple[Array, Array]:
+def _public_errors(task: Task, covariance: Numbers) -> tuple[Numbers, Numbers]:
     engine = task.engine
     classes, columns = engine.loss.classes, engine.columns
     variances = covariance.diagonal().reshape(classes, columns)
@@ -93,7 +95,7 @@ def _public_errors(task: Task, covariance: Array) -> tuple[Array, Array]:
     return coefficients, intercepts
 
 
-def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance: Array) -> dict[str, float]:
+def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance: Numbers) -> dict[str, float]:
     """Of t = log dispersion, given how the coefficients vary; then of the parameter by its derivative in t."""
     loss, gradient, _ = answer.engine.evaluate(answer.theta, False)
     profile = objective.dispersion.profile(loss)
@@ -135,7 +137,7 @@ def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, 
     return result
 
 
-def _with_scale(task: Task, answer: Answer) -> tuple[Array, float]:
+def _with_scale(task: Task, answer: Answer) -> tuple[Numbers, float]:
     """Huber with its scale: the covariance of (b, -tau) carried over to (theta, scale)."""
     target, engine = task.target, answer.engine
     scale = answer.noise.scale
@@ -147,7 +149,8 @@ def _with_scale(task: Task, answer: Answer) -> tuple[Array, float]:
     assert point.hessian is not None
     free = np.insert(_free(task, answer), place, True)
     covariance = inverse(point.hessian, free)
-    # theta = b / tau, scale = 1 / tau, with s = -tau: d theta / db = scale, d theta / ds = theta * scale, d scale / ds = scale^2
+    # theta = b / tau, scale = 1 / tau, with s = -tau: d theta / db = scale, d theta / ds = theta * scale, d scale / ds
+    # = scale^2
     turn = scale * np.eye(len(theta))
     turn[:, place] = np.insert(answer.theta, place, 0.0) * scale
     turn[place, place] = scale**2

@@ -1,10 +1,8 @@
 """Sentences about how a fit ended."""
 
-from typing import Any
-
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task
 
 SHOWN = 5
@@ -33,20 +31,21 @@ def _failure(task: Task, answer: Answer) -> str:
         )
     return (
         f"Not converged: stopped after {answer.iterations} iterations (max_iter={task.max_iter}), {distance}. "
-        "Raise max_iter; if that does not help, look for columns that are nearly collinear, for a link whose mean leaves its "
-        "domain, or hold the coefficients by a prior such as Gaussian(scale=...)."
+        "Raise max_iter; if that does not help, look for columns that are nearly collinear, for a link whose mean "
+        "leaves its domain, or hold the coefficients by a prior such as Gaussian(scale=...)."
     )
 
 
-def _collinear(task: Task, null: Array) -> str:
+def _collinear(task: Task, null: Numbers) -> str:
     columns = involved_columns(task, null)
     return (
         f"The columns {listed(columns)} are collinear or constant, so the data leave {null.shape[1]} "
-        f"direction{'s' if null.shape[1] > 1 else ''} open; of all best solutions this is the one with the smallest coefficients."
+        f"direction{'s' if null.shape[1] > 1 else ''} open; of all best solutions this is the one with the smallest "
+        "coefficients."
     )
 
 
-def involved_columns(task: Task, directions: Array) -> list[str]:
+def involved_columns(task: Task, directions: Numbers) -> list[str]:
     """The names of the columns that take part in these directions (in the core's order)."""
     engine = task.engine
     size = np.abs(directions).reshape(engine.loss.classes, engine.columns, -1).max(axis=(0, 2))
@@ -60,8 +59,3 @@ def listed(names: list[str]) -> str:
     """Some of the names, and how many more there are."""
     shown = ", ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
-
-
-def plural(count: int, noun: str) -> Any:
-    """1 row, 2 rows."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"

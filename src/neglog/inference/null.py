@@ -13,8 +13,6 @@ def null_answer(task: Task) -> tuple[Task, Answer]:
     """The same target without columns."""
     engine = task.engine
     design = Design((), engine.rows, 0, Schema(0))
-    bare = Memory(
-        design, engine.y, engine.weight, engine.offset, engine.loss, intercept=True, centre=np.zeros(0)
-    )
+    bare = Memory(design, engine.y, engine.weight, engine.offset, engine.loss, intercept=True, centre=np.zeros(0))
     null_task = Task(task.target, bare, Penalty.none(bare.width), task.tol, task.max_iter)
     return null_task, solve(null_task)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions import Gaussian, Laplace
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.product import Product, multiply
 from neglog.engines.moments import Moments
@@ -27,18 +27,18 @@ from neglog.solvers.penalty import Penalty
 class Path:
     """Fits at descending strengths; `strengths` are 1 / scale of the Laplace prior."""
 
-    def __init__(self, task: Task, prior: Prior, strengths: Array, answers: list[Answer]) -> None:
+    def __init__(self, task: Task, prior: Prior, strengths: Numbers, answers: list[Answer]) -> None:
         self._task, self._prior, self.strengths, self._answers = task, prior, strengths, answers
         public = [answer.engine.public(answer.theta) for answer in answers]
         single = task.engine.loss.classes == 1
         self.coefs = np.array([coef[0] if single else coef for _, coef in public])
         self.intercepts = np.array([intercept[0] if single else intercept for intercept, _ in public])
         self.converged = all(answer.converged for answer in answers)
-        self.held_out: Array | None = None
-        self.held_out_error: Array | None = None
+        self.held_out: Numbers | None = None
+        self.held_out_error: Numbers | None = None
 
     @property
-    def scales(self) -> Array:
+    def scales(self) -> Numbers:
         """The scales of the Laplace prior."""
         return 1 / self.strengths
 
@@ -57,7 +57,7 @@ class Path:
         return Fit(task, self._answers[index], prior)
 
     @cached_property
-    def nlls(self) -> Array:
+    def nlls(self) -> Numbers:
         """-log p of the sample at each strength."""
         return np.array([self[i].nll for i in range(len(self))])
 
@@ -96,12 +96,13 @@ def path(
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> Path:
-    """Fits along `n` strengths of a Laplace prior, from the least that holds all coefficients at 0 down to `ratio` of it.
+    """Fits along `n` strengths of a Laplace prior, from the least that holds all coefficients at 0 down to `ratio` of
+    it.
 
-    The prior is Laplace() or Gaussian(scale=...) * Laplace(), the Laplace scale left open. Each fit starts from the one before;
-    strong rules choose the columns to look at, and the gradient of all columns shows that none was missed. With `cv` the same
-    strengths are fitted without each fold in turn: `held_out` is the mean nats per held-out row, `best` its least, `fit` the
-    fit there.
+    The prior is Laplace() or Gaussian(scale=...) * Laplace(), the Laplace scale left open. Each fit starts from the
+    one before; strong rules choose the columns to look at, and the gradient of all columns shows that none was missed.
+    With `cv` the same strengths are fitted without each fold in turn: `held_out` is the mean nats per held-out row,
+    `best` its least, `fit` the fit there.
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     open_prior = _open_laplace(prior)
@@ -113,7 +114,8 @@ def path(
     result = Path(task, open_prior, grid, answers)
     if not result.converged:
         warnings.warn(
-            f"{sum(not a.converged for a in answers)} of {len(answers)} fits of the path did not converge; raise max_iter or tol",
+            f"{sum(not a.converged for a in answers)} of {len(answers)} fits of the path did not converge; "
+            "raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -127,7 +129,8 @@ def _open_laplace(prior: Prior) -> Prior:
     laplace = [factor for factor in factors if isinstance(factor, Laplace)]
     if len(laplace) != 1 or laplace[0].scale is not None:
         raise ValueError(
-            f"a path needs a prior with an open Laplace scale, Laplace() or Gaussian(scale=...) * Laplace(), but got {prior!r}"
+            "a path needs a prior with an open Laplace scale, Laplace() or Gaussian(scale=...) * Laplace(), "
+            f"but got {prior!r}"
         )
     return prior
 
@@ -138,22 +141,26 @@ def _at_strength(prior: Any, strength: float) -> Prior:
     return Laplace(prior.loc, 1 / strength)
 
 
-def _descending(strengths: ArrayLike) -> Array:
+def _descending(strengths: ArrayLike) -> Numbers:
     values = np.sort(np.asarray(strengths, float))[::-1]
     if not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError("strengths must be positive finite numbers")
     return values
 
 
-def _with_strength(penalty: Penalty, unit: Array, strength: float) -> Penalty:
+def _with_strength(penalty: Penalty, unit: Numbers, strength: float) -> Penalty:
     return replace(penalty, strength=strength * unit)
 
 
-def _answers(task: Task, grid: Array | None, n: int, ratio: float | None) -> tuple[Array, list[Answer]]:
+def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> tuple[Numbers, list[Answer]]:
     """The fits; the grid is made from the gradient where all penalised coefficients are at their kinks."""
     unit = (task.penalty.strength > 0).astype(float)
     target = task.target
-    if isinstance(target, Absolutes) or (isinstance(target, HuberTarget) and target.open) or target.open == ("power", "dispersion"):
+    if (
+        isinstance(target, Absolutes)
+        or (isinstance(target, HuberTarget) and target.open)
+        or target.open == ("power", "dispersion")
+    ):
         return _one_by_one(task, unit, grid, n, ratio)
     squares = isinstance(target, Squares) and target.noise.link.name == "identity"
     wide = task.engine.width > WIDE
@@ -189,7 +196,7 @@ def _answers(task: Task, grid: Array | None, n: int, ratio: float | None) -> tup
     return grid, answers
 
 
-def _null_point(task: Task, unit: Array, engine: Any) -> Point:
+def _null_point(task: Task, unit: Numbers, engine: Any) -> Point:
     """The best with all penalised coefficients at their kinks, with the gradient of all."""
     held = unit > 0
     part, inside = task.engine.subset(~held)
@@ -200,7 +207,7 @@ def _null_point(task: Task, unit: Array, engine: Any) -> Point:
     return task.objective(engine, penalty=_with_strength(task.penalty, unit, 0.0)).at(theta, False)
 
 
-def _grid(point: Point, unit: Array, task: Task, n: int, ratio: float | None) -> Array:
+def _grid(point: Point, unit: Numbers, task: Task, n: int, ratio: float | None) -> Numbers:
     top = float(np.max(np.abs(point.gradient) * unit, initial=0.0))
     if ratio is None:
         ratio = 1e-4 if task.engine.rows > task.engine.columns else 1e-2
@@ -208,15 +215,15 @@ def _grid(point: Point, unit: Array, task: Task, n: int, ratio: float | None) ->
 
 
 def _one_by_one(
-    task: Task, unit: Array, grid: Array | None, n: int, ratio: float | None
-) -> tuple[Array, list[Answer]]:
+    task: Task, unit: Numbers, grid: Numbers | None, n: int, ratio: float | None
+) -> tuple[Numbers, list[Answer]]:
     """Noises that have solvers of their own: one fit after the other."""
     if grid is None:
         grid = _bisected_grid(task, unit, n, ratio)
     return grid, [solve(replace(task, penalty=_with_strength(task.penalty, unit, s))) for s in grid]
 
 
-def _bisected_grid(task: Task, unit: Array, n: int, ratio: float | None) -> Array:
+def _bisected_grid(task: Task, unit: Numbers, n: int, ratio: float | None) -> Numbers:
     """From the least strength (to 1%) at which all penalised coefficients are at their kinks."""
 
     def empty(strength: float) -> bool:
@@ -235,7 +242,7 @@ def _bisected_grid(task: Task, unit: Array, n: int, ratio: float | None) -> Arra
     return high * np.geomspace(1.0, 1e-3 if ratio is None else ratio, n)
 
 
-def _cross_validate(result: Path, task: Task, grid: Array, folds: int, seed: int) -> None:
+def _cross_validate(result: Path, task: Task, grid: Numbers, folds: int, seed: int) -> None:
     """Mean nats per held-out row at each strength; folds are the same for the same seed."""
     rows = task.engine.rows
     if not 2 <= folds <= rows:
@@ -256,4 +263,3 @@ def _cross_validate(result: Path, task: Task, grid: Array, folds: int, seed: int
     result.held_out = nats @ weight / weight.sum()
     spread = (nats - result.held_out[:, None]) ** 2 @ weight / weight.sum()
     result.held_out_error = np.sqrt(spread / rows)
-

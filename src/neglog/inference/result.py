@@ -8,28 +8,28 @@ from numpy.typing import ArrayLike
 
 from neglog.design import split
 from neglog.design.design import Schema
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.memory import Loss, Memory
+from neglog.inference.answer import Answer, Task
 from neglog.inference.information import Information, information_of
 from neglog.inference.messages import message_of
 from neglog.inference.null import null_answer
 from neglog.inference.rows import combined_offset
 from neglog.inference.summary import Summary
-from neglog.inference.answer import Answer, Task
 
 
 class Fit:
     """The most probable coefficients under a noise and a prior, and what follows from them.
 
     `coef` and `intercept` belong to the columns as they were given; `noise` and `prior` have every parameter filled in.
-    `nll`, `penalty` and `objective` are in nats over the whole sample. What costs another pass over the data is computed
-    when it is first asked for.
+    `nll`, `penalty` and `objective` are in nats over the whole sample. What costs another pass over the data is
+    computed when it is first asked for.
     """
 
     noise: Noise
     prior: Prior
-    coef: Array
+    coef: Numbers
     intercept: Any
     converged: bool
     n_iter: int
@@ -66,12 +66,13 @@ class Fit:
         return self.schema.names
 
     @property
-    def classes(self) -> Array:
+    def classes(self) -> Numbers:
         """The labels of a Categorical target, in the order of the rows of `coef`."""
-        labels: Array = self._task.target.classes  # type: ignore[attr-defined]
+        labels: Numbers = self._task.target.classes  # type: ignore[attr-defined]
         return labels
 
-    # ---- nats ------------------------------------------------------------------------------------------------------------
+    # ---- nats
+    # ------------------------------------------------------------------------------------------------------------
 
     @cached_property
     def nll(self) -> float:
@@ -127,7 +128,7 @@ class Fit:
         p = 1.0 if target.p is None else target.p
         return target.total(p * np.asarray(self._unit_loss(prediction, target.raw)))
 
-    def _unit_loss(self, law: Any, y: Array) -> Array:
+    def _unit_loss(self, law: Any, y: Numbers) -> Numbers:
         """Half the unit deviance where there is one, else the loss."""
         location = law.parameters[law.location]
         match law._family():
@@ -153,14 +154,15 @@ class Fit:
             raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
         return per_loss * self._loss(self._task, self._answer)
 
-    # ---- uncertainty -------------------------------------------------------------------------------------------------------
+    # ---- uncertainty
+    # -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _information(self) -> Information:
         return information_of(self._task, self._answer)
 
     @property
-    def standard_errors(self) -> Array:
+    def standard_errors(self) -> Numbers:
         """Of the coefficients, in their shape: from the inverse of the observed information, prior included."""
         errors = self._information.coefficients
         return errors[0] if errors.shape[0] == 1 else errors
@@ -180,11 +182,12 @@ class Fit:
         """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself."""
         return Summary(self, level)
 
-    # ---- predictions ---------------------------------------------------------------------------------------------------------
+    # ---- predictions
+    # ---------------------------------------------------------------------------------------------------------
 
     def raw_prediction(
         self, X: Any, *, offset: ArrayLike | str | None = None, exposure: ArrayLike | str | None = None
-    ) -> Array:
+    ) -> Numbers:
         """eta = offset + intercept + X coef, before the link."""
         X, values = split(X, {"offset": offset, "exposure": exposure})
         design = self.schema.read(X)
@@ -202,7 +205,7 @@ class Fit:
         """The law of y for each row of X, at the fitted parameters."""
         return self.noise.given(self.raw_prediction(X, offset=offset, exposure=exposure))
 
-    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Array:
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """The mean of y for each row of X; for classes, their probabilities."""
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law._family() == "categorical" else law.mean())

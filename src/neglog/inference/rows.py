@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 
 
@@ -13,7 +13,7 @@ class ConvergenceWarning(UserWarning):
     """A fit ended without having reached the optimum."""
 
 
-def checked(values: Any, what: str, *, zero: bool = False) -> Array | None:
+def checked(values: Any, what: str, *, zero: bool = False) -> Numbers | None:
     """Finite numbers that are positive, or at least not negative."""
     if values is None:
         return None
@@ -25,7 +25,7 @@ def checked(values: Any, what: str, *, zero: bool = False) -> Array | None:
     return np.asarray(values, np.float64)
 
 
-def combined_offset(noise: Noise, offset: Any, exposure: Any) -> Array | None:
+def combined_offset(noise: Noise, offset: Any, exposure: Any) -> Numbers | None:
     """What is added to the raw prediction: the offset and the log of the exposure."""
     if offset is not None and not np.isfinite(offset).all():
         bad = np.flatnonzero(~np.isfinite(offset).reshape(len(offset), -1).all(axis=1))
@@ -37,5 +37,5 @@ def combined_offset(noise: Noise, offset: Any, exposure: Any) -> Array | None:
             f"exposure multiplies the mean, which needs the log link, but {noise!r} has the link {noise.link.name!r}; "
             "use offset, which is added to the raw prediction, or precision"
         )
-    logs = np.log(checked(exposure, "exposure"))
-    return logs if offset is None else logs + offset
+    logs = np.log(np.asarray(checked(exposure, "exposure")))
+    return np.asarray(logs if offset is None else logs + offset)

@@ -1,19 +1,19 @@
 """Separation: some direction along which the likelihood grows without end, so that there is no maximum.
 
 A direction v separates if moving along it makes no row less likely and some row more so. For yes and no that is
-(2 y - 1) x'v >= 0 for every row; for counts x'v <= 0 where y = 0 and x'v = 0 elsewhere; for classes x'(v_y - v_k) >= 0 for
-every other class k. A linear programme finds one, or proves that there is none.
+(2 y - 1) x'v >= 0 for every row; for counts x'v <= 0 where y = 0 and x'v = 0 elsewhere; for classes x'(v_y - v_k) >= 0
+for every other class k. A linear programme finds one, or proves that there is none.
 """
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Task
 
 FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
 
 
-def separating_direction(task: Task) -> Array | None:
+def separating_direction(task: Task) -> Numbers | None:
     """A direction among the unpenalised coefficients, in the core's order, along which the nll falls for ever."""
     engine = task.engine
     flat = np.flatnonzero(task.penalty.flat)
@@ -34,7 +34,7 @@ def separating_direction(task: Task) -> Array | None:
     return full
 
 
-def _constraints(task: Task, X: Array, y: Array) -> tuple[Array, Array]:
+def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
     """Rows g with g'v >= 0, of which one must be positive, and rows f with f'v = 0."""
     family, classes = task.target.loss.family, task.target.loss.classes
     nothing = np.empty((0, task.engine.width))
@@ -54,7 +54,7 @@ def _constraints(task: Task, X: Array, y: Array) -> tuple[Array, Array]:
     return np.concatenate(parts), nothing
 
 
-def _programme(gains: Array, fixed: Array) -> Array | None:
+def _programme(gains: Numbers, fixed: Numbers) -> Numbers | None:
     """max of the total gain over |v| <= 1; none if the best is nothing."""
     from scipy.optimize import linprog
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.engines.moments import Moments
 from neglog.inference.absolute import solve_absolute
@@ -17,7 +17,6 @@ from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton, polish
 from neglog.solvers.objective import Objective, Solution
-from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
 
@@ -58,7 +57,7 @@ def _answer(task: Task, solution: Solution, engine: Memory | None = None) -> Ans
     )
 
 
-def _without_gauge(task: Task, theta: Array) -> Array:
+def _without_gauge(task: Task, theta: Numbers) -> Numbers:
     """Classes may all be shifted alike where there is no prior: of these solutions the one that sums to 0."""
     classes = task.target.loss.classes
     if classes > 1:
@@ -68,10 +67,11 @@ def _without_gauge(task: Task, theta: Array) -> Array:
     return theta
 
 
-# ---- any noise ---------------------------------------------------------------------------------------------------------
+# ---- any noise
+# ---------------------------------------------------------------------------------------------------------
 
 
-def _solve_general(task: Task, theta: Array | None = None) -> Answer:
+def _solve_general(task: Task, theta: Numbers | None = None) -> Answer:
     theta = start(task) if theta is None else theta
     objective = task.objective(task.engine)
     if task.penalty.smooth:
@@ -79,7 +79,7 @@ def _solve_general(task: Task, theta: Array | None = None) -> Answer:
     return _answer(task, _minimise_absolute(task, objective, theta))
 
 
-def _minimise_smooth(task: Task, objective: Objective, theta: Array) -> Solution:
+def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
     rows = task.sample_rows()
     spent = 0
     if rows is not None:
@@ -101,7 +101,7 @@ def _minimise_smooth(task: Task, objective: Objective, theta: Array) -> Solution
     return solution
 
 
-def _minimise_absolute(task: Task, objective: Objective, theta: Array) -> Solution:
+def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solution:
     engine = task.engine
     if engine.width > WIDE:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
@@ -125,7 +125,7 @@ def working_set(task: Task) -> WorkingSet:
     )
 
 
-def start(task: Task) -> Array:
+def start(task: Task) -> Numbers:
     """The intercept-only fit, roughly; without an intercept a regression of the links of y."""
     target, engine = task.target, task.engine
     theta = task.penalty.centre + task.penalty.kink
@@ -145,18 +145,26 @@ def start(task: Task) -> Array:
             theta[0] = np.log(middle) - base
         else:
             eta = float(link.forward(middle))
-            theta[0] = (eta if np.isfinite(eta) else 1.0) - (0.0 if engine.offset is None else float(engine.offset.mean()))
+            theta[0] = (eta if np.isfinite(eta) else 1.0) - (
+                0.0 if engine.offset is None else float(engine.offset.mean())
+            )
         return theta
     if link.name in ("identity", "inverse", "sqrt") and target.family != "gaussian":
         positive = np.where(target.y > 0, target.y, 0.5 * middle)
         moments = Memory(
-            engine.design, np.asarray(link.forward(positive)), engine.weight, engine.offset, engine.loss, intercept=False
+            engine.design,
+            np.asarray(link.forward(positive)),
+            engine.weight,
+            engine.offset,
+            engine.loss,
+            intercept=False,
         ).moments()
         return np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0]
     return theta
 
 
-# ---- least squares ------------------------------------------------------------------------------------------------------
+# ---- least squares
+# ------------------------------------------------------------------------------------------------------
 
 
 def _solve_squares(task: Task) -> Answer:
@@ -184,10 +192,12 @@ def _solve_squares(task: Task) -> Answer:
 
 def _about_middle(engine: Memory) -> float:
     some = slice(None, None, max(1, engine.rows // 256))
-    return float((engine.y[some] if engine.offset is None else engine.y[some] - engine.offset[some]).mean(dtype=np.float64))
+    return float(
+        (engine.y[some] if engine.offset is None else engine.y[some] - engine.offset[some]).mean(dtype=np.float64)
+    )
 
 
-def _needs_rows(gram: Array, solution: Solution) -> bool:
+def _needs_rows(gram: Numbers, solution: Solution) -> bool:
     """Whether rounding in the Gram matrix may show: a nearly exact fit, or columns that are nearly collinear."""
     theta = np.append(solution.point.theta, -1.0)
     left = float(theta @ gram @ theta)
@@ -206,7 +216,8 @@ def _refine(task: Task, solution: Solution) -> None:
         solution.point = better
 
 
-# ---- Huber with its scale ---------------------------------------------------------------------------------------------------
+# ---- Huber with its scale
+# ---------------------------------------------------------------------------------------------------
 
 
 def _solve_huber(task: Task, target: HuberTarget) -> Answer:
@@ -239,7 +250,9 @@ def _solve_huber(task: Task, target: HuberTarget) -> Answer:
             solution = polish(full, theta, first.point.hessian, task.tol, task.max_iter)
     if solution is None or not solution.converged:
         spent = solution.iterations if solution else 0
-        solution = newton(full, theta if solution is None else solution.point.theta, task.tol, max(task.max_iter - spent, 0))
+        solution = newton(
+            full, theta if solution is None else solution.point.theta, task.tol, max(task.max_iter - spent, 0)
+        )
     tau = -solution.point.theta[place]
     answer = _answer(task, solution)
     answer.theta = np.delete(solution.point.theta, place) / tau
@@ -265,13 +278,17 @@ def _alternate_scale(task: Task, target: HuberTarget) -> Answer:
         location = np.asarray(target.noise.link.inverse(engine.predict(theta)))
         z = (target.y - location) * (1.0 if target.p is None else np.sqrt(target.p))
         following = huber_scale(z, target, delta, scale)
-        answer.engine, answer.noise, answer.iterations = task.engine, target.noise._replaced(_scale=following), iterations
+        answer.engine, answer.noise, answer.iterations = (
+            task.engine,
+            target.noise._replaced(_scale=following),
+            iterations,
+        )
         if abs(following / scale - 1) <= 1e-10 or iterations >= task.max_iter:
             answer.converged = answer.converged and abs(following / scale - 1) <= 1e-10
             return answer
 
 
-def huber_scale(residuals: Array, target: Target, delta: float, scale: float) -> float:
+def huber_scale(residuals: Numbers, target: Target, delta: float, scale: float) -> float:
     """The root of mean(z psi(z)) = 1 in the scale, z = residuals / scale, by Newton's method in 1 / scale."""
     for _ in range(100):
         z = residuals / scale
@@ -286,10 +303,11 @@ def huber_scale(residuals: Array, target: Target, delta: float, scale: float) ->
     return float(scale)
 
 
-# ---- parameters that need a search of their own: Tweedie's power, Huber's threshold -------------------------------------------
+# ---- parameters that need a search of their own: Tweedie's power, Huber's threshold
+# -------------------------------------------
 
 
-def at_power(task: Task, power: float, theta: Array | None = None) -> tuple[float, Answer]:
+def at_power(task: Task, power: float, theta: Numbers | None = None) -> tuple[float, Answer]:
     """The best answer at this power, and the derivative of the objective's minimum in the power."""
     assert isinstance(task.target, Compound)
     target = task.target.at_power(power)
@@ -310,25 +328,26 @@ def _solve_power(task: Task) -> Answer:
 
 
 def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
-    def at_threshold(log_delta: float, _: Array | None) -> tuple[float, Answer]:
+    def at_threshold(log_delta: float, _: Numbers | None) -> tuple[float, Answer]:
         delta = float(np.exp(log_delta))
         known = target.at_threshold(delta)
         answer = solve(replace(task, target=known, engine=task.engine.with_loss(known.loss)))
         slopes = answer.noise.given(answer.engine.predict(answer.theta)).parameter_gradient(target.raw)["delta"]
         return delta * target.total(slopes), answer
 
-    log_delta, answer = _searched(at_threshold, *np.log(THRESHOLDS), np.log(1.345), 0.3)
-    if min(log_delta - np.log(THRESHOLDS[0]), np.log(THRESHOLDS[1]) - log_delta) < 1e-3:
+    low, high = (float(np.log(end)) for end in THRESHOLDS)
+    log_delta, answer = _searched(at_threshold, low, high, float(np.log(1.345)), 0.3)
+    if min(log_delta - low, high - log_delta) < 1e-3:
         answer.converged = False
         answer.notes.append(
-            f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: the noise looks "
-            f"{'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
+            f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: "
+            f"the noise looks {'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
         )
     return answer
 
 
 def _searched(
-    at: Callable[[float, Array | None], tuple[float, Answer]], low: float, high: float, first: float, step: float
+    at: Callable[[float, Numbers | None], tuple[float, Answer]], low: float, high: float, first: float, step: float
 ) -> tuple[float, Answer]:
     """The answer at the root of the slope; each fit starts from the one before."""
     answers: list[Answer] = []

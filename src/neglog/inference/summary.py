@@ -49,7 +49,9 @@ class Summary:
         from rich.table import Table
 
         percent = f"{100 * self.level:g}%"
-        table = Table(title=f"{self.fit.noise!r}, prior {self.fit.prior!r}", caption=self.fit.message, caption_justify="left")
+        table = Table(
+            title=f"{self.fit.noise!r}, prior {self.fit.prior!r}", caption=self.fit.message, caption_justify="left"
+        )
         table.add_column("")
         for column in ("estimate", "std. error", f"{percent} from", "to"):
             table.add_column(column, justify="right")

@@ -1,7 +1,9 @@
-"""How each noise is fitted: what the native pass sees as y, weight and loss, and which of the noise's parameters are open.
+"""How each noise is fitted: what the native pass sees as y, weight and loss, and which of the noise's parameters are
+open.
 
-A row counts by its weight w (the row repeated) and has its own dispersion phi / p (p its precision). For most noises the nll
-of a row is p loss / phi plus a term free of the prediction, so that the pass sees the weight w p and dispersion one.
+A row counts by its weight w (the row repeated) and has its own dispersion phi / p (p its precision). For most noises
+the nll of a row is p loss / phi plus a term free of the prediction, so that the pass sees the weight w p and
+dispersion one.
 """
 
 from abc import ABC
@@ -11,7 +13,7 @@ import numpy as np
 
 from neglog.design.faults import first_rows
 from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, Huber, Laplace, LogNormal, Poisson, Tweedie
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
 from neglog.engines.memory import ONE, Loss
@@ -35,12 +37,12 @@ class Target(ABC):
 
     family: str
 
-    def __init__(self, noise: Any, y: Array, w: Array | None, p: Array | None) -> None:
+    def __init__(self, noise: Any, y: Numbers, w: Numbers | None, p: Numbers | None) -> None:
         self.noise, self.raw, self.w, self.p = noise, y, w, p
         self.y = y
         self.check()
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  (most noises explain any y)
         """Refuse a y that the noise cannot explain."""
 
     def taken(self, rows: Any) -> Any:
@@ -51,7 +53,8 @@ class Target(ABC):
         other.w, other.p = (None if v is None else v[rows] for v in (self.w, self.p))
         return other
 
-    # ---- what the pass sees --------------------------------------------------------------------------------------------
+    # ---- what the pass sees
+    # --------------------------------------------------------------------------------------------
 
     @property
     def loss(self) -> Loss:
@@ -59,7 +62,7 @@ class Target(ABC):
         return Loss(self.family, self.noise.link.name)
 
     @property
-    def weight(self) -> Array | None:
+    def weight(self) -> Numbers | None:
         """The weight of each row in the pass."""
         if self.w is None or self.p is None:
             return self.p if self.w is None else self.w
@@ -70,7 +73,8 @@ class Target(ABC):
         """Whether the loss is convex in the raw prediction."""
         return self.loss.link in CONVEX[self.loss.family]
 
-    # ---- what is open ---------------------------------------------------------------------------------------------------
+    # ---- what is open
+    # ---------------------------------------------------------------------------------------------------
 
     open: tuple[str, ...] = ()  # names of the parameters that are to be estimated
 
@@ -82,7 +86,8 @@ class Target(ABC):
         """The noise with this dispersion."""
         return self.noise
 
-    # ---- start and end ---------------------------------------------------------------------------------------------------
+    # ---- start and end
+    # ---------------------------------------------------------------------------------------------------
 
     def total(self, values: Any = 1.0, rows: Any = ALL) -> float:
         """The sum over rows, each counted by w."""
@@ -95,12 +100,12 @@ class Target(ABC):
         weight = self.weight
         return float(self.y.mean() if weight is None else weight @ self.y / weight.sum())
 
-    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+    def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         """-log p of each y at raw prediction eta under the filled noise, every constant included."""
         return np.asarray(_with_precision(noise, p).given(eta).nll(y))
 
 
-def _with_precision(noise: Any, p: Array | None) -> Any:
+def _with_precision(noise: Any, p: Numbers | None) -> Any:
     """The noise whose dispersion is divided by p, row by row."""
     if p is None:
         return noise
@@ -116,7 +121,7 @@ def _with_precision(noise: Any, p: Array | None) -> Any:
     raise TypeError(f"{type(noise).__name__} has no dispersion")
 
 
-def _require(noise: Any, good: Any, y: Array, wanted: str, remedy: str = "") -> None:
+def _require(noise: Any, good: Any, y: Numbers, wanted: str, remedy: str = "") -> None:
     """Refuse y unless all are good."""
     if np.all(good):
         return
@@ -194,7 +199,7 @@ class HuberTarget(Target):
         return Loss("huber", "identity", sharpness, np.full(1, float(self.noise.delta)), response=True)
 
     @property
-    def weight(self) -> Array | None:
+    def weight(self) -> Numbers | None:
         return self.w
 
 
@@ -210,7 +215,7 @@ class Counts(Target):
         what = "counts 0, 1, 2, …" if self.p is None else "y * precision to be counts 0, 1, 2, …"
         _require(self.noise, close & (y >= 0), y, what, "; amounts that are not counts may be Gamma or Tweedie")
 
-    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+    def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         if p is None:
             return np.asarray(noise.given(eta).nll(y))
         return np.asarray(Poisson(p * noise.link.inverse(eta)).nll(np.round(y * p)))
@@ -258,10 +263,15 @@ class Binary(Target):
     def check(self) -> None:
         y = self.raw
         if self.p is None:
-            _require(self.noise, (y == 0) | (y == 1), y, "y = 0 or 1", "; shares of several trials take precision=trials")
+            _require(
+                self.noise, (y == 0) | (y == 1), y, "y = 0 or 1", "; shares of several trials take precision=trials"
+            )
             return
         _require(self.noise, (y >= 0) & (y <= 1), y, "y between 0 and 1, the share of ones")
-        for values, what in ((self.p, "precision to be a number of trials"), (y * self.p, "y * precision to be a number of ones")):
+        for values, what in (
+            (self.p, "precision to be a number of trials"),
+            (y * self.p, "y * precision to be a number of ones"),
+        ):
             _require(self.noise, np.abs(values - np.round(values)) <= 1e-9 * np.maximum(values, 1), values, what)
 
     def middle(self) -> float:
@@ -269,7 +279,7 @@ class Binary(Target):
         rows = self.total()
         return float(np.clip(mean, 0.5 / (rows + 1), 1 - 0.5 / (rows + 1)))  # all alike has no finite raw prediction
 
-    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+    def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         if p is None:
             return np.asarray(noise.given(eta).nll(y))
         trials, ones = np.round(p), np.round(p * y)
@@ -282,7 +292,7 @@ class Classes(Target):
 
     family = "softmax"
 
-    def __init__(self, noise: Any, y: Any, w: Array | None, p: Array | None) -> None:
+    def __init__(self, noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> None:
         if p is not None:
             raise ValueError("Categorical noise has no dispersion that a precision could divide; use sample_weight")
         self.classes, codes = np.unique(y, return_inverse=True)
@@ -294,11 +304,11 @@ class Classes(Target):
     def loss(self) -> Loss:
         return Loss("softmax", "softmax", classes=len(self.classes))
 
-    def rows_nll(self, noise: Any, eta: Array, p: Array | None, y: Array) -> Array:
+    def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         return np.asarray(noise.given(eta).nll(y))
 
 
-def make_target(noise: Any, y: Any, w: Array | None, p: Array | None) -> Target:
+def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Target:
     """The target of a noise."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
@@ -330,4 +340,3 @@ def make_target(noise: Any, y: Any, w: Array | None, p: Array | None) -> Target:
         case Categorical():
             return Classes(noise, y, w, p)
     raise TypeError(f"{type(noise).__name__} cannot be fitted yet")
-

@@ -1,12 +1,12 @@
 """Huber's loss with its scale: coefficients and scale in one convex problem.
 
-With tau = 1 / scale and b = theta / scale the loss of a row is rho(tau (y - offset) - x b) - log tau, convex in (b, tau): y is
-one more column, with coefficient -tau.
+With tau = 1 / scale and b = theta / scale the loss of a row is rho(tau (y - offset) - x b) - log tau, convex in (b,
+tau): y is one more column, with coefficient -tau.
 """
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.solvers.objective import Objective, Point
 from neglog.solvers.penalty import Penalty
@@ -20,10 +20,10 @@ class ConcomitantObjective(Objective):
         self.expected = self.tried_curvature = False
         self.passes = 0
 
-    def quick_newton(self, theta: Array, tol: float, max_iter: int) -> None:
+    def quick_newton(self, theta: Numbers, tol: float, max_iter: int) -> None:
         """The engine knows nothing of tau."""
 
-    def at(self, theta: Array, curvature: bool) -> Point:
+    def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""
         self.passes += 1
         r, tau = self.place, -theta[self.place]

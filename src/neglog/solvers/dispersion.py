@@ -1,8 +1,8 @@
 """The dispersion that is fitted along with the coefficients.
 
-At dispersion phi = e^t the nll of the sample is U e^-t + C(t): U is half the deviance, a function of the coefficients alone,
-and C the nll of the sample at predictions equal to y. The best t is a function of U, so that the coefficients can be fitted
-to the minimum over t, as if there were no t.
+At dispersion phi = e^t the nll of the sample is U e^-t + C(t): U is half the deviance, a function of the coefficients
+alone, and C the nll of the sample at predictions equal to y. The best t is a function of U, so that the coefficients
+can be fitted to the minimum over t, as if there were no t.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 
 
@@ -93,9 +93,11 @@ class Fitted(Dispersion):
 
 
 class GammaDispersion(Fitted):
-    """phi = 1 / shape; a row of precision p has shape p / phi. C = sum of w (log(2 pi / shape) / 2 + Stirling's error)."""
+    """phi = 1 / shape; a row of precision p has shape p / phi. C = sum of w (log(2 pi / shape) / 2 + Stirling's
+    error).
+    """
 
-    def __init__(self, saturated: float, weight: Array, precision: Array) -> None:
+    def __init__(self, saturated: float, weight: Numbers, precision: Numbers) -> None:
         super().__init__(saturated)
         self.weight, self.precision = weight, precision
 

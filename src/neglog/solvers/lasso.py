@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.solvers.newton import ROUNDING, line_search
 from neglog.solvers.objective import Objective, Point, Solution
 
@@ -13,9 +13,11 @@ SWEEPS = 100_000
 
 
 def proximal_newton(
-    objective: Objective, theta: Array, tol: float, max_iter: int, matrix: Array | None = None
+    objective: Objective, theta: Numbers, tol: float, max_iter: int, matrix: Numbers | None = None
 ) -> Solution:
-    """From theta, with `matrix` in place of the curvature as long as that gains enough, else with the curvature itself."""
+    """From theta, with `matrix` in place of the curvature as long as that gains enough, else with the curvature
+    itself.
+    """
     penalty = objective.penalty
     point = objective.at(theta, matrix is None)
     decrement, before = np.inf, np.inf
@@ -47,7 +49,7 @@ def proximal_newton(
     return Solution(point, False, max_iter, decrement, matrix=curvature)
 
 
-def model_minimum(curvature: Array, point: Point, strength: Array, kink: Array, tol: float) -> Array:
+def model_minimum(curvature: Numbers, point: Point, strength: Numbers, kink: Numbers, tol: float) -> Numbers:
     """Where the quadratic model of the smooth part plus the absolute terms is least."""
     x = point.theta.copy()
     _core.coordinate_descent(curvature, point.gradient, strength, kink, 1e-3 * tol**2, SWEEPS, x)

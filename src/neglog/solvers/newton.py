@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.systems import newton_step
 
@@ -14,13 +14,13 @@ ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accep
 ROUNDING = 2e-15  # relative changes of the objective below this are noise
 
 
-def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Solution:
+def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> Solution:
     """Newton's method with a line search. The last step is taken without looking: its error is of second order."""
     quick = objective.quick_newton(theta, tol, max_iter)
     if quick is not None and quick.converged:
         return quick
     point = objective.at(theta if quick is None or not math.isfinite(quick.point.value) else quick.point.theta, True)
-    null: Array | None = None
+    null: Numbers | None = None
     decrement = before = np.inf
     steps = 0 if quick is None else min(quick.iterations, max_iter)
     for iteration in range(2 * max_iter + 2):
@@ -54,11 +54,13 @@ def newton(objective: Objective, theta: Array, tol: float, max_iter: int) -> Sol
     return Solution(point, False, steps, decrement, null)
 
 
-def line_search(evaluate: Callable[[Array], Point], point: Point, direction: Array, decrement: float) -> Point | None:
+def line_search(
+    evaluate: Callable[[Numbers], Point], point: Point, direction: Numbers, decrement: float
+) -> Point | None:
     """The first of ever shorter steps that lowers the objective enough; None if there is none.
 
-    `decrement` squared is minus the slope along the direction. Where the mean leaves its domain the objective is infinite or
-    no number, and the step is cut short.
+    `decrement` squared is minus the slope along the direction. Where the mean leaves its domain the objective is
+    infinite or no number, and the step is cut short.
     """
     slope = -(decrement**2)
     length = 1.0
@@ -76,20 +78,23 @@ def line_search(evaluate: Callable[[Array], Point], point: Point, direction: Arr
 
 
 class Metric:
-    """An approximate inverse of the curvature: a factorised matrix, improved by the changes of gradient seen since (L-BFGS)."""
+    """An approximate inverse of the curvature: a factorised matrix, improved by the changes of gradient seen since
+    (L-BFGS).
+    """
 
-    def __init__(self, matrix: Array, memory: int = 10) -> None:
+    def __init__(self, matrix: Numbers, memory: int = 10) -> None:
         from scipy.linalg import lapack
 
         self.scale = 1 / np.sqrt(matrix.diagonal())
         self._lapack = lapack
         self.factor, self.info = lapack.dpotrf(matrix * self.scale * self.scale[:, None], lower=1, clean=0)
-        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=memory)
+        self.pairs: deque[tuple[Numbers, Numbers, float]] = deque(maxlen=memory)
 
-    def _solve(self, gradient: Array) -> Array:
-        return self.scale * self._lapack.dpotrs(self.factor, gradient * self.scale, lower=1)[0]
+    def _solve(self, gradient: Numbers) -> Numbers:
+        scaled: Numbers = self._lapack.dpotrs(self.factor, gradient * self.scale, lower=1)[0]
+        return self.scale * scaled
 
-    def direction(self, gradient: Array) -> Array:
+    def direction(self, gradient: Numbers) -> Numbers:
         """Minus the metric times the gradient."""
         q = -gradient
         coefficients = []
@@ -101,15 +106,17 @@ class Metric:
             q = q + (a - inverse * (changed @ q)) * moved
         return q
 
-    def learn(self, moved: Array, changed: Array) -> None:
+    def learn(self, moved: Numbers, changed: Numbers) -> None:
         """Take in that the gradient changed by `changed` along `moved`."""
         product = float(moved @ changed)
         if product > 1e-14 * float(np.linalg.norm(moved) * np.linalg.norm(changed)):
             self.pairs.append((moved, changed, 1 / product))
 
 
-def polish(objective: Objective, theta: Array, matrix: Array, tol: float, max_iter: int) -> Solution:
-    """From a good start with a good metric: passes that need the gradient only. Gives up early when they gain little."""
+def polish(objective: Objective, theta: Numbers, matrix: Numbers, tol: float, max_iter: int) -> Solution:
+    """From a good start with a good metric: passes that need the gradient only. Gives up early when they gain
+    little.
+    """
     metric = Metric(matrix)
     point = objective.at(theta, False)
     decrements: list[float] = []

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.solvers.dispersion import Dispersion, Known, Profile
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
@@ -16,7 +16,9 @@ class Engine(Protocol):
 
     width: int
 
-    def evaluate(self, theta: Array, curvature: bool, expected: bool = False) -> tuple[float, Array, Array | None]:
+    def evaluate(
+        self, theta: Numbers, curvature: bool, expected: bool = False
+    ) -> tuple[float, Numbers, Numbers | None]:
         """Sum, gradient and, if wanted, second derivatives of the loss."""
         ...
 
@@ -25,10 +27,10 @@ class Engine(Protocol):
 class Point:
     """The objective at theta: all of it, and the derivatives of its smooth part."""
 
-    theta: Array
+    theta: Numbers
     value: float
-    gradient: Array
-    hessian: Array | None
+    gradient: Numbers
+    hessian: Numbers | None
     dispersion: float
 
 
@@ -40,10 +42,10 @@ class Solution:
     converged: bool
     iterations: int
     decrement: float  # distance to the optimum in posterior standard deviations, as the curvature has it
-    null: Array | None = None  # directions that the data and the prior say nothing about
+    null: Numbers | None = None  # directions that the data and the prior say nothing about
     pivot: float = 1.0  # smallest pivot of the last curvature matrix at unit diagonal: small if nearly singular
     stuck: bool = False  # no step along a descent direction lowers the objective
-    matrix: Array | None = None  # the curvature that the last step was made with
+    matrix: Numbers | None = None  # the curvature that the last step was made with
 
 
 class Objective:
@@ -59,7 +61,7 @@ class Objective:
         dispersion: Dispersion,
         *,
         convex: bool = True,
-        gauge: Array | None = None,
+        gauge: Numbers | None = None,
         factor: float = 1.0,
     ) -> None:
         self.engine, self.penalty, self.dispersion, self.factor = engine, penalty, dispersion, factor
@@ -76,7 +78,7 @@ class Objective:
         self.expected = expected
         return True
 
-    def quick_newton(self, theta: Array, tol: float, max_iter: int) -> Solution | None:
+    def quick_newton(self, theta: Numbers, tol: float, max_iter: int) -> Solution | None:
         """Newton's method inside the engine, if it has that and the objective is of the plain kind."""
         if self.gauge is not None or self.expected or not isinstance(self.dispersion, Known):
             return None
@@ -89,7 +91,7 @@ class Objective:
         self.passes += steps + 1
         return Solution(Point(theta, value, gradient, hessian, phi), converged, steps, decrement, None, pivot)
 
-    def at(self, theta: Array, curvature: bool) -> Point:
+    def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""
         self.passes += 1
         loss, gradient, gram = self.engine.evaluate(theta, curvature, self.expected)
@@ -107,7 +109,7 @@ class Objective:
         slope = gradient if profile.slope == 1.0 else profile.slope * gradient
         return Point(theta, value, slope + pull, hessian, profile.dispersion)
 
-    def hessian(self, gram: Array, gradient: Array, profile: Profile) -> Array:
+    def hessian(self, gram: Numbers, gradient: Numbers, profile: Profile) -> Numbers:
         """Second derivatives of the smooth part, without the concave term of the dispersion where that spoils them."""
         hessian = gram
         if profile.slope != 1.0:

@@ -5,17 +5,17 @@ from functools import cached_property
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 
 
 @dataclass(frozen=True)
 class Penalty:
     """sum of bend (theta - centre)^2 / 2 + strength |theta - kink|; zero where there is no prior."""
 
-    bend: Array
-    centre: Array
-    strength: Array
-    kink: Array
+    bend: Numbers
+    centre: Numbers
+    strength: Numbers
+    kink: Numbers
 
     @classmethod
     def none(cls, width: int) -> "Penalty":
@@ -29,20 +29,20 @@ class Penalty:
         return not self.strength.any()
 
     @cached_property
-    def flat(self) -> Array:
+    def flat(self) -> Numbers:
         """Which coefficients have no prior."""
-        return (self.bend == 0) & (self.strength == 0)
+        return np.asarray((self.bend == 0) & (self.strength == 0))
 
-    def quadratic(self, theta: Array) -> tuple[float, Array]:
+    def quadratic(self, theta: Numbers) -> tuple[float, Numbers]:
         """Value and gradient of the quadratic part."""
         away = theta - self.centre
         slope = self.bend * away
         return 0.5 * float(slope @ away), slope
 
-    def absolute(self, theta: Array) -> float:
+    def absolute(self, theta: Numbers) -> float:
         """Value of the absolute part."""
         return float(self.strength @ np.abs(theta - self.kink))
 
-    def subset(self, chosen: Array) -> "Penalty":
+    def subset(self, chosen: Numbers) -> "Penalty":
         """The terms of some coefficients."""
         return Penalty(self.bend[chosen], self.centre[chosen], self.strength[chosen], self.kink[chosen])

@@ -13,7 +13,7 @@ def root(function: Callable[[float], float], low: float, high: float, start: flo
     following = x - step if value > 0 else x + step
     for _ in range(100):
         low, high = (x, high) if value < 0 else (low, x)
-        if value == 0 or high - low <= tol or abs(following - x) <= tol and x != start:
+        if value == 0 or high - low <= tol or (abs(following - x) <= tol and x != start):
             break
         if not low < following < high:
             following = 0.5 * (low + high)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 
 SMALL = 96  # up to here the core's own elimination is faster than a call of LAPACK
 SINGULAR = 1e-11  # a pivot of the matrix with unit diagonal below this counts as zero
@@ -15,15 +15,15 @@ SINGULAR = 1e-11  # a pivot of the matrix with unit diagonal below this counts a
 class Step:
     """The solution of matrix * x = -gradient, its decrement sqrt(x' matrix x), and what the matrix leaves open."""
 
-    x: Array
+    x: Numbers
     decrement: float
-    null: Array | None = None  # columns span the null space, if there is one
+    null: Numbers | None = None  # columns span the null space, if there is one
     pivot: float = 0.0  # smallest of the matrix at unit diagonal
     definite: bool = True  # False: the matrix has directions of negative curvature
     leak: float = 0.0  # slope along the null space, where the gradient says to go but the matrix not how far
 
 
-def newton_step(matrix: Array, gradient: Array) -> Step:
+def newton_step(matrix: Numbers, gradient: Numbers) -> Step:
     """Newton's step; in the directions the matrix says nothing about, no step."""
     x = np.empty(len(gradient))
     pivot = _core.solve_positive(matrix, gradient, x) if len(x) <= SMALL else _solve_large(matrix, gradient, x)
@@ -33,7 +33,7 @@ def newton_step(matrix: Array, gradient: Array) -> Step:
     return _singular_step(matrix, gradient)
 
 
-def _solve_large(matrix: Array, gradient: Array, x: Array) -> float:
+def _solve_large(matrix: Numbers, gradient: Numbers, x: Numbers) -> float:
     from scipy.linalg import lapack
 
     diagonal = matrix.diagonal()
@@ -47,7 +47,7 @@ def _solve_large(matrix: Array, gradient: Array, x: Array) -> float:
     return float(np.min(factor.diagonal()) ** 2)
 
 
-def _singular_step(matrix: Array, gradient: Array) -> Step:
+def _singular_step(matrix: Numbers, gradient: Numbers) -> Step:
     diagonal = matrix.diagonal().copy()
     if not np.all(np.isfinite(matrix)):
         return Step(np.full(len(gradient), np.nan), np.nan)
@@ -64,6 +64,6 @@ def _singular_step(matrix: Array, gradient: Array) -> Step:
     return Step(x, decrement, null if null.shape[1] else None, 0.0, bool(values[0] >= -threshold), leak)
 
 
-def minimum_norm(theta: Array, null: Array, counted: Array) -> Array:
+def minimum_norm(theta: Numbers, null: Numbers, counted: Numbers) -> Numbers:
     """The point of theta + span(null) whose `counted` coordinates have the least norm."""
     return theta - null @ np.linalg.lstsq(null[counted], theta[counted], rcond=None)[0]

@@ -1,4 +1,6 @@
-"""Lasso with more columns than a curvature matrix can hold: solve for a few columns, look at all, add what is missing."""
+"""Lasso with more columns than a curvature matrix can hold: solve for a few columns, look at all, add what is
+missing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Array
+from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.objective import Objective, Point, Solution
@@ -22,10 +24,10 @@ MakeObjective = Callable[[Any, Penalty], Objective]
 class Part:
     """The chosen columns with the objective restricted to them."""
 
-    chosen: Array
+    chosen: Numbers
     engine: Any
-    inside: Array  # places of its coefficients among all
-    matrix: Array | None = None  # curvature there, as last computed
+    inside: Numbers  # places of its coefficients among all
+    matrix: Numbers | None = None  # curvature there, as last computed
 
 
 class WorkingSet:
@@ -36,7 +38,7 @@ class WorkingSet:
         self.part: Part | None = None
 
     def solve(
-        self, penalty: Penalty, point: Point, tol: float, max_iter: int, likely: Array | None = None
+        self, penalty: Penalty, point: Point, tol: float, max_iter: int, likely: Numbers | None = None
     ) -> Solution:
         """The minimum over all columns from a point with its gradient; `likely` is a mask of columns to begin with."""
         full = self.make_objective(self.engine, penalty)
@@ -69,7 +71,7 @@ class WorkingSet:
                 return Solution(point, False, iterations, small.decrement)
         return Solution(point, True, iterations, small.decrement)
 
-    def _chosen(self, wanted: Array, fixed: Array, excess: Array, keep: bool) -> Part:
+    def _chosen(self, wanted: Numbers, fixed: Numbers, excess: Numbers, keep: bool) -> Part:
         """The columns that are in use or violate most, and those of the last part if they are to be kept."""
         chosen = fixed.copy()
         if keep and self.part is not None:
