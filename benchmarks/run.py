@@ -2,10 +2,11 @@
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory.
-`--quick` takes few rows, to see that everything runs. Only a run of all groups in full writes results.md.
+`--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
 import argparse
+import json
 import os
 import platform
 from pathlib import Path
@@ -30,6 +31,7 @@ from rich.table import Table
 from neglog import _core
 
 RESULTS = Path(__file__).with_name("results.md")
+KEPT = Path(__file__).with_name("results.json")
 ELEMENTARY = {
     "gradients": problems.gradients,
     "tweedie": problems.tweedie_density,
@@ -112,33 +114,46 @@ def run(group, size, tables, tell):
         tables["resources"] += resources.GROUPS[group](size, tell)
 
 
+def keep(group, tables):
+    """Put the lines of one group in place of those of its last run, and write all that is known for people."""
+    known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    known[group] = {"machine": machine(), **{name: lines for name, lines in tables.items() if lines}}
+    KEPT.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    sections = []
+    for name, head in HEADS.items():
+        lines = [line for group in GROUPS for line in known.get(group, {}).get(name, [])]
+        if lines:
+            sections.append(f"## {TITLES[name]}\n\n{markdown(head, lines)}")
+    machines = sorted({entry["machine"] for entry in known.values()})
+    text = "\n\n".join(["# Benchmarks", *(f"{where}." for where in machines), *sections])
+    RESULTS.write_text(f"{text}\n", encoding="utf-8")
+
+
 def main(names, quick):
-    """Run the groups and show what came out."""
-    tables = {name: [] for name in HEADS}
+    """Run the groups and show what came out of each."""
     if quick:
         timing.BUDGET = 0.2
     console = Console(width=190)
+    console.print(machine())
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("measuring", total=len(names or GROUPS))
         for group in names or GROUPS:
+            tables = {name: [] for name in HEADS}
             try:
                 run(group, fits.Size(quick), tables, lambda text: progress.update(task, description=text))
             except AbsentError as reason:
-                console.print(f"{group} skipped: {reason}")
                 tables["resources"].append((group, f"skipped: {reason}", ""))
-            except Exception as error:  # the groups measured so far are worth keeping
+            except Exception as error:  # the groups after it are worth measuring
                 console.print_exception()
                 tables["resources"].append((group, f"failed: {type(error).__name__}: {error}", ""))
+            if group == "tweedie":
+                tables["accuracy"] = list(accuracy.table())
+            for name, lines in tables.items():
+                if lines:
+                    console.print(shown(TITLES[name], HEADS[name], lines))
+            if not quick:
+                keep(group, tables)
             progress.advance(task)
-    tables["accuracy"] = list(accuracy.table())
-    console.print(machine())
-    for name, lines in tables.items():
-        if lines:
-            console.print(shown(TITLES[name], HEADS[name], lines))
-    if not names and not quick:
-        sections = [f"{TITLES[name]}.\n\n{markdown(HEADS[name], lines)}" for name, lines in tables.items() if lines]
-        text = "\n\n".join(["# Benchmarks", f"{machine()}.", *sections])
-        RESULTS.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
-from neglog.inference import ConvergenceWarning, Fit, Path, fit, path
+from neglog.inference import ConvergenceWarning, Fit, Path, fit, load, path
 from neglog.information import (
     cross_entropy,
     decompose,
@@ -50,6 +50,7 @@ __all__ = [
     "from_samples",
     "jensen_shannon",
     "kl_divergence",
+    "load",
     "mutual_information",
     "path",
 ]

@@ -41,24 +41,25 @@ struct Source {
 // A block of a source: a view where possible, otherwise a copy in the block's own buffer.
 class SourceBlock {
   public:
-    explicit SourceBlock(const Source& source) : source_(source) {
-        if (!source.data) {
-            std::fill_n(buffer_, block_size, 0.0);
-        } else if (source.constant) {
-            const double value = source.single_precision ? *static_cast<const float*>(source.data)
-                                                         : *static_cast<const double*>(source.data);
-            std::fill_n(buffer_, block_size, value);
-        }
-    }
+    explicit SourceBlock(const Source& source) : source_(source) {}
     const double* at(std::size_t begin, std::size_t n) {
-        if (!source_.data || source_.constant) return buffer_;
+        if (!source_.data || source_.constant) {
+            if (n > filled_) std::fill(buffer_ + filled_, buffer_ + n, value()), filled_ = n;
+            return buffer_;
+        }
         if (!source_.single_precision) return static_cast<const double*>(source_.data) + begin;
         std::copy_n(static_cast<const float*>(source_.data) + begin, n, buffer_);
         return buffer_;
     }
 
   private:
+    double value() const {
+        if (!source_.data) return 0.0;
+        return source_.single_precision ? *static_cast<const float*>(source_.data) : *static_cast<const double*>(source_.data);
+    }
+
     Source source_;
+    std::size_t filled_ = 0;  // of a value that is repeated
     double buffer_[block_size];
 };
 

@@ -93,8 +93,7 @@ class Memory:
         """Where the response stands among the columns, if it is one: after what is dense."""
         return self.intercept + sum(block.columns for block in self.design.blocks if isinstance(block, Dense))
 
-    # ---- passes
-    # --------------------------------------------------------------------------------------------------------
+    # ---- passes ------------------------------------------------------------------------------------------------------
 
     def evaluate(
         self, theta: Numbers, curvature: bool, expected: bool = False
@@ -160,8 +159,7 @@ class Memory:
             start += block.columns
         return rows
 
-    # ---- other views of the same rows
-    # --------------------------------------------------------------------------------------
+    # ---- other views of the same rows --------------------------------------------------------------------------------
 
     def with_loss(self, loss: Loss) -> Self:
         """The same rows under another loss."""
@@ -218,8 +216,7 @@ class Memory:
         """The number of rows, each counted by its weight."""
         return float(self.rows) if self.weight is None else float(self.weight.sum())
 
-    # ---- coefficients
-    # --------------------------------------------------------------------------------------------------------
+    # ---- coefficients ------------------------------------------------------------------------------------------------
 
     def native(self, coef: Any, intercept: Any = 0.0) -> Numbers:
         """Values per column of the design (by class, if by class), and one for the intercept, in the core's order."""

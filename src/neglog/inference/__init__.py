@@ -4,5 +4,6 @@ from neglog.inference.fit import fit
 from neglog.inference.path import Path, path
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
+from neglog.inference.storage import load
 
-__all__ = ["ConvergenceWarning", "Fit", "Path", "fit", "path"]
+__all__ = ["ConvergenceWarning", "Fit", "Path", "fit", "load", "path"]

@@ -97,8 +97,8 @@ class Shifted(Proportional):
 class CompoundDispersion(Fitted):
     """Between powers 1 and 2: C is the exact nll at mean = y, a sum over the positive rows.
 
-    It depends on a row through log y alone (at one precision), and smoothly, so that many rows are collected once at a few
-    hundred Chebyshev nodes: a sum over the nodes then costs no more than they are, at every dispersion and power.
+    It depends on a row through log y alone (at one precision), and smoothly, so that many rows are collected once at a
+    few hundred Chebyshev nodes: a sum over the nodes then costs no more than they are, at every dispersion and power.
     """
 
     def __init__(self, target: Compound, rows: Any) -> None:

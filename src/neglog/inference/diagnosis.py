@@ -59,6 +59,6 @@ def _look_at_dispersion(task: Task, answer: Answer) -> None:
         answer.converged = False
         answer.notes.append(
             f"The fit passes through every point, so that the {name} of the {type(answer.noise).__name__} noise has no "
-            f"estimate: the likelihood grows without end. Use fewer columns, state {name}=..., or hold the coefficients by a "
-            "prior."
+            f"estimate: the likelihood grows without end. Use fewer columns, state {name}=..., or hold the "
+            "coefficients by a prior."
         )

@@ -1,5 +1,6 @@
 """What a fit found: coefficients, the noise with its parameters filled in, and how sure both are."""
 
+import os
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,19 @@ from neglog.inference.messages import message_of
 from neglog.inference.null import null_answer
 from neglog.inference.rows import combined_offset
 from neglog.inference.summary import Summary
+
+STATED = ("noise", "prior", "schema", "coef", "intercept", "converged", "n_iter")
+COMPUTED = (
+    "message",
+    "n_rows",
+    "has_intercept",
+    "total_weight",
+    "nll",
+    "penalty",
+    "n_parameters",
+    "d2",
+    "_information",
+)
 
 
 class Fit:
@@ -50,12 +64,12 @@ class Fit:
         """How the search ended, in a sentence; where it failed, with causes and remedies."""
         return message_of(self._task, self._answer)
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """The number of rows that were fitted."""
         return self._task.engine.rows
 
-    @property
+    @cached_property
     def has_intercept(self) -> bool:
         """Whether an intercept was fitted."""
         return self._task.engine.intercept
@@ -65,14 +79,13 @@ class Fit:
         """The names of the coefficients."""
         return self.schema.names
 
-    @property
+    @cached_property
     def classes(self) -> Numbers:
         """The labels of a Categorical target, in the order of the rows of `coef`."""
         labels: Numbers = self._task.target.classes  # type: ignore[attr-defined]
         return labels
 
-    # ---- nats
-    # ------------------------------------------------------------------------------------------------------------
+    # ---- nats --------------------------------------------------------------------------------------------------------
 
     @cached_property
     def nll(self) -> float:
@@ -100,7 +113,7 @@ class Fit:
         """-nll."""
         return -self.nll
 
-    @property
+    @cached_property
     def n_parameters(self) -> int:
         """Every parameter that was estimated: coefficients that are not 0, intercepts, and those of the noise."""
         task, answer = self._task, self._answer
@@ -119,7 +132,12 @@ class Fit:
     @property
     def bic(self) -> float:
         """Schwarz's criterion, 2 nll + log(number of rows) per parameter."""
-        return float(2 * self.nll + np.log(self._task.target.total()) * self.n_parameters)
+        return float(2 * self.nll + np.log(self.total_weight) * self.n_parameters)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The number of rows, each counted by its weight."""
+        return self._task.target.total()
 
     def _loss(self, task: Task, answer: Answer) -> float:
         target = task.target
@@ -154,8 +172,7 @@ class Fit:
             raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
         return per_loss * self._loss(self._task, self._answer)
 
-    # ---- uncertainty
-    # -------------------------------------------------------------------------------------------------------
+    # ---- uncertainty -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _information(self) -> Information:
@@ -182,8 +199,7 @@ class Fit:
         """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself."""
         return Summary(self, level)
 
-    # ---- predictions
-    # ---------------------------------------------------------------------------------------------------------
+    # ---- predictions -------------------------------------------------------------------------------------------------
 
     def raw_prediction(
         self, X: Any, *, offset: ArrayLike | str | None = None, exposure: ArrayLike | str | None = None
@@ -209,6 +225,24 @@ class Fit:
         """The mean of y for each row of X; for classes, their probabilities."""
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law._family() == "categorical" else law.mean())
+
+    # ---- keeping -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit, without the data, as JSON; `nl.load` reads it."""
+        from neglog.inference.storage import save  # which builds fits, and so comes after this module
+
+        save(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What can be asked without the data, all of it computed."""
+        kept = [*STATED, *COMPUTED]
+        if hasattr(self.noise, "p") and self.noise._family() == "categorical":
+            kept.append("classes")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def __repr__(self) -> str:
         ending = "" if self.converged else ", not converged"

@@ -8,36 +8,50 @@ for every other class k. A linear programme finds one, or proves that there is n
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
+from neglog.engines.memory import Memory
 from neglog.inference.answer import Task
 
+SOME = 5_000  # rows to look at first
+MOST = 20_000_000  # numbers that a linear programme may have
 FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
 
 
 def separating_direction(task: Task) -> Numbers | None:
-    """A direction among the unpenalised coefficients, in the core's order, along which the nll falls for ever."""
-    engine = task.engine
-    flat = np.flatnonzero(task.penalty.flat)
-    if task.target.loss.family not in FAMILIES or not len(flat):
+    """A direction among the unpenalised coefficients, in the core's order, along which the nll falls for ever.
+
+    Some of the rows are looked at first: where they are not separated, all of them are not either.
+    """
+    flat = task.penalty.flat
+    if task.target.loss.family not in FAMILIES or not flat.any():
         return None
+    engine, inside = task.engine.subset(flat)
     rows = np.arange(engine.rows) if engine.weight is None else np.flatnonzero(engine.weight)
-    X, y = engine.dense_rows(rows), task.target.y[rows]
-    scale = np.abs(X).max(axis=0)
-    X = X / np.where(scale > 0, scale, 1.0)
-    gains, fixed = _constraints(task, X, y)
-    if not len(gains):
-        return None
-    direction = _programme(gains[:, flat], fixed[:, flat])
+    for count in (SOME, len(rows)):
+        if count * engine.width > MOST:
+            return None  # too many to say
+        chosen = rows[:: max(1, len(rows) // count)]
+        direction = _direction(task, engine, engine.dense_rows(chosen), task.target.y[chosen])
+        if direction is None or len(chosen) == len(rows):
+            break
     if direction is None:
         return None
-    full = np.zeros(engine.width)
-    full[flat] = direction
-    return full
+    full = np.zeros(task.engine.width)
+    full[inside] = direction
+    return full if not full[~flat].any() else None
+
+
+def _direction(task: Task, engine: Memory, X: Numbers, y: Numbers) -> Numbers | None:
+    scale = np.abs(X).max(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    gains, fixed = _constraints(task, X / scale, y)
+    found = _programme(gains, fixed) if len(gains) else None
+    return None if found is None else found / np.tile(scale, engine.loss.classes)
 
 
 def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
     """Rows g with g'v >= 0, of which one must be positive, and rows f with f'v = 0."""
     family, classes = task.target.loss.family, task.target.loss.classes
-    nothing = np.empty((0, task.engine.width))
+    nothing = np.empty((0, classes * X.shape[1]))
     if family == "bernoulli":
         sure = (y == 0) | (y == 1)
         return (2 * y[sure] - 1)[:, None] * X[sure], X[~sure]

@@ -67,8 +67,7 @@ def _without_gauge(task: Task, theta: Numbers) -> Numbers:
     return theta
 
 
-# ---- any noise
-# ---------------------------------------------------------------------------------------------------------
+# ---- any noise -------------------------------------------------------------------------------------------------------
 
 
 def _solve_general(task: Task, theta: Numbers | None = None) -> Answer:
@@ -80,24 +79,29 @@ def _solve_general(task: Task, theta: Numbers | None = None) -> Answer:
 
 
 def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
-    rows = task.sample_rows()
-    spent = 0
-    if rows is not None:
-        part = task.objective(task.engine.take(rows), rows)
-        first = newton(part, theta, 0.1, 25)
-        matrix = first.point.hessian
-        if np.isfinite(first.point.value):
-            theta = first.point.theta
-            if first.null is not None:  # the sample does not know all columns
-                matrix = objective.at(theta, True).hessian
-        if matrix is not None and newton_step(matrix, np.ones(len(theta))).null is None:
-            polished = polish(objective, theta, matrix, task.tol, task.max_iter)
-            if polished.converged:
-                return polished
-            if np.isfinite(polished.point.value):
-                theta, spent = polished.point.theta, polished.iterations
-    solution = newton(objective, theta, task.tol, max(task.max_iter - spent, 0))
-    solution.iterations += spent
+    """On samples of the rows first. The last one's curvature then serves for all rows, which need gradients only."""
+    matrix = None
+    for rows in task.samples():
+        first = newton(task.objective(task.engine.take(rows), rows), theta, 0.3, 25)
+        if not np.isfinite(first.point.value):
+            break
+        theta, matrix = first.point.theta, first.point.hessian
+        if first.null is not None:  # the sample does not know all columns
+            matrix = None
+    return finish(objective, theta, matrix, task.tol, task.max_iter)
+
+
+def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: float, max_iter: int) -> Solution:
+    """With a borrowed curvature as long as that gains enough, then with the curvature itself."""
+    if matrix is None or newton_step(matrix, np.ones(len(theta))).null is not None:
+        return newton(objective, theta, tol, max_iter)
+    polished = polish(objective, theta, matrix, tol, max_iter)
+    if polished.converged:
+        return polished
+    if np.isfinite(polished.point.value):
+        theta = polished.point.theta
+    solution = newton(objective, theta, tol, max(max_iter - polished.iterations, 0))
+    solution.iterations += polished.iterations
     return solution
 
 
@@ -105,13 +109,12 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solu
     engine = task.engine
     if engine.width > WIDE:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
-    rows = task.sample_rows()
     matrix = None
-    if rows is not None:
-        part = task.objective(engine.take(rows), rows)
-        first = proximal_newton(part, theta, 0.1, 25)
-        if np.isfinite(first.point.value) and first.point.hessian is not None:
-            theta, matrix = first.point.theta, first.point.hessian
+    for rows in task.samples():
+        first = proximal_newton(task.objective(engine.take(rows), rows), theta, 0.3, 25)
+        if not np.isfinite(first.point.value):
+            break
+        theta, matrix = first.point.theta, first.matrix
     return proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
 
 
@@ -163,8 +166,7 @@ def start(task: Task) -> Numbers:
     return theta
 
 
-# ---- least squares
-# ------------------------------------------------------------------------------------------------------
+# ---- least squares ---------------------------------------------------------------------------------------------------
 
 
 def _solve_squares(task: Task) -> Answer:
@@ -216,14 +218,12 @@ def _refine(task: Task, solution: Solution) -> None:
         solution.point = better
 
 
-# ---- Huber with its scale
-# ---------------------------------------------------------------------------------------------------
+# ---- Huber with its scale --------------------------------------------------------------------------------------------
 
 
 def _solve_huber(task: Task, target: HuberTarget) -> Answer:
     if not task.penalty.smooth or target.noise.link.name != "identity":
         return _alternate_scale(task, target)
-    rows = task.sample_rows()
     wide = task.engine.with_loss(target.response_loss())
     place = wide.response_place
     residuals = target.y if wide.offset is None else target.y - wide.offset
@@ -241,18 +241,11 @@ def _solve_huber(task: Task, target: HuberTarget) -> Answer:
         count = target.total() if part is None else target.total(rows=part)
         return ConcomitantObjective(engine, penalty, count, place, target.total() / count)
 
-    full = objective(wide, None)
-    solution = None
-    if rows is not None:
-        first = newton(objective(wide.take(rows), rows), theta, 0.1, 50)
-        if first.null is None and first.point.hessian is not None:
-            theta = first.point.theta
-            solution = polish(full, theta, first.point.hessian, task.tol, task.max_iter)
-    if solution is None or not solution.converged:
-        spent = solution.iterations if solution else 0
-        solution = newton(
-            full, theta if solution is None else solution.point.theta, task.tol, max(task.max_iter - spent, 0)
-        )
+    matrix = None
+    for rows in task.samples():
+        first = newton(objective(wide.take(rows), rows), theta, 0.3, 50)
+        theta, matrix = first.point.theta, None if first.null is not None else first.point.hessian
+    solution = finish(objective(wide, None), theta, matrix, task.tol, task.max_iter)
     tau = -solution.point.theta[place]
     answer = _answer(task, solution)
     answer.theta = np.delete(solution.point.theta, place) / tau
@@ -303,8 +296,7 @@ def huber_scale(residuals: Numbers, target: Target, delta: float, scale: float) 
     return float(scale)
 
 
-# ---- parameters that need a search of their own: Tweedie's power, Huber's threshold
-# -------------------------------------------
+# ---- parameters that need a search of their own: Tweedie's power, Huber's threshold ----------------------------------
 
 
 def at_power(task: Task, power: float, theta: Numbers | None = None) -> tuple[float, Answer]:

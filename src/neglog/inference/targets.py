@@ -53,8 +53,7 @@ class Target(ABC):
         other.w, other.p = (None if v is None else v[rows] for v in (self.w, self.p))
         return other
 
-    # ---- what the pass sees
-    # --------------------------------------------------------------------------------------------
+    # ---- what the pass sees ------------------------------------------------------------------------------------------
 
     @property
     def loss(self) -> Loss:
@@ -73,8 +72,7 @@ class Target(ABC):
         """Whether the loss is convex in the raw prediction."""
         return self.loss.link in CONVEX[self.loss.family]
 
-    # ---- what is open
-    # ---------------------------------------------------------------------------------------------------
+    # ---- what is open ------------------------------------------------------------------------------------------------
 
     open: tuple[str, ...] = ()  # names of the parameters that are to be estimated
 
@@ -86,8 +84,7 @@ class Target(ABC):
         """The noise with this dispersion."""
         return self.noise
 
-    # ---- start and end
-    # ---------------------------------------------------------------------------------------------------
+    # ---- start and end -----------------------------------------------------------------------------------------------
 
     def total(self, values: Any = 1.0, rows: Any = ALL) -> float:
         """The sum over rows, each counted by w."""

@@ -1,0 +1,94 @@
+"""Fits as JSON: what was found, without the data."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neglog import distributions
+from neglog.design.design import Schema
+from neglog.distributions.product import Product
+from neglog.inference.information import Information
+from neglog.inference.result import Fit
+
+FORMAT = 1
+
+
+def save(fit: Fit, path: str | os.PathLike[str]) -> None:
+    """Write the fit to a file, which appears only when it is complete."""
+    text = json.dumps(to_json(fit), indent=1)
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Fit:
+    """The fit that `fit.save(path)` wrote."""
+    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    if not isinstance(stored, dict) or stored.get("neglog fit") != FORMAT:
+        found = stored.get("neglog fit") if isinstance(stored, dict) else None
+        raise ValueError(f"{path} is not a fit that this version can read (format {found}, wanted {FORMAT})")
+    return from_json(stored)
+
+
+def to_json(fit: Fit) -> dict[str, Any]:
+    """Everything that can be asked of a fit without its data, as plain values."""
+    state = fit.__getstate__()
+    information = state.pop("_information")
+    return {
+        "neglog fit": FORMAT,
+        "noise": _law_to_json(state.pop("noise")),
+        "prior": _law_to_json(state.pop("prior")),
+        "schema": state.pop("schema").to_json(),
+        "information": {name: _plain(value) for name, value in vars(information).items()},
+        "values": {name: _plain(value) for name, value in state.items()},
+    }
+
+
+def from_json(stored: dict[str, Any]) -> Fit:
+    """The fit that `to_json` described."""
+    fit = object.__new__(Fit)
+    information = {name: _array(value) for name, value in stored["information"].items()}
+    fit.__dict__.update({name: _array(value) for name, value in stored["values"].items()})
+    fit.__dict__.update(
+        noise=_law_from_json(stored["noise"]),
+        prior=_law_from_json(stored["prior"]),
+        schema=Schema.from_json(stored["schema"]),
+        _information=Information(**information),
+    )
+    return fit
+
+
+def _law_to_json(law: Any) -> dict[str, Any]:
+    if isinstance(law, Product):
+        return {"product": [_law_to_json(factor) for factor in law.factors]}
+    link = {"link": law.link.name} if hasattr(law, "link") else {}
+    return {"family": type(law).__name__, **{name: _plain(value) for name, value in law.parameters.items()}, **link}
+
+
+def _law_from_json(stored: dict[str, Any]) -> Any:
+    if "product" in stored:
+        first, second = (_law_from_json(factor) for factor in stored["product"])
+        return first * second
+    values = {name: _array(value) for name, value in stored.items() if name != "family"}
+    return getattr(distributions, stored["family"])(**values)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, marked as such; NumPy numbers as numbers. JSON knows NaN and Infinity as Python writes them."""
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _array(value: Any) -> Any:
+    return np.array(value["array"]) if isinstance(value, dict) and set(value) == {"array"} else value
