@@ -24,8 +24,10 @@ std::size_t panel_stride(std::size_t rows, std::size_t columns, bool with_gram) 
 
 // Sums are collected in parts that depend on the data's shape alone and added up in order: the same for any number of threads.
 std::size_t number_of_parts(std::size_t rows, std::size_t columns, std::size_t stride, bool with_gram) {
+    if (columns == 0) columns = 1;
     const std::size_t panels = (rows + stride - 1) / stride;
-    const std::size_t affordable = with_gram ? std::clamp<std::size_t>(rows / (64 * columns), 4, 64) : 64;
+    const std::size_t room = with_gram ? rows / (64 * columns) : (std::size_t{1} << 20) / columns;
+    const std::size_t affordable = std::clamp<std::size_t>(room, 4, 64);
     return std::max<std::size_t>(1, std::min(panels / 8, affordable));
 }
 
@@ -110,12 +112,14 @@ class Worker {
             theta += block.columns;
         }
         for (const SparseBlock& block : table_.sparse) {
-            for (std::size_t i = 0; i < rows_; ++i) {
-                double sum = 0.0;
-                for (std::size_t k = block.start(begin_ + i), end = block.start(begin_ + i + 1); k < end; ++k)
-                    sum += block.value(k) * theta[block.index(k)];
-                eta[i] += sum;
-            }
+            block.visit([&](const auto* columns, const auto* values) {
+                for (std::size_t i = 0; i < rows_; ++i) {
+                    double sum = 0.0;
+                    for (std::size_t k = block.start(begin_ + i), end = block.start(begin_ + i + 1); k < end; ++k)
+                        sum += values[k] * theta[columns[k]];
+                    eta[i] += sum;
+                }
+            });
             theta += block.columns;
         }
     }
@@ -184,9 +188,11 @@ class Worker {
             gradient += block.columns;
         }
         for (const SparseBlock& block : table_.sparse) {
-            for (std::size_t i = 0; i < rows_; ++i)
-                for (std::size_t k = block.start(begin_ + i), end = block.start(begin_ + i + 1); k < end; ++k)
-                    gradient[block.index(k)] += block.value(k) * x[i];
+            block.visit([&](const auto* columns, const auto* values) {
+                for (std::size_t i = 0; i < rows_; ++i)
+                    for (std::size_t k = block.start(begin_ + i), end = block.start(begin_ + i + 1); k < end; ++k)
+                        gradient[columns[k]] += values[k] * x[i];
+            });
             gradient += block.columns;
         }
     }
@@ -232,29 +238,36 @@ class Worker {
     }
 
     void add_sparse(const SparseBlock& block, const double* w, double* gram, std::size_t place, std::size_t width, std::size_t before) {
-        for (std::size_t i = 0; i < rows_; ++i) {
-            const std::size_t row = begin_ + i, begin = block.start(row), end = block.start(row + 1);
-            if (w[i] == 0) continue;
-            for (std::size_t k = begin; k < end; ++k) {
-                const double scaled = w[i] * block.value(k);
-                const std::size_t mine = block.index(k);
-                double* to = gram + mine * width;
-                for (std::size_t j = 0; j < dense_columns_; ++j) to[j] += scaled * panel_[j * stride_ + i];
-                std::size_t from = dense_columns_;
-                for (const CodesBlock& other : table_.codes) {
-                    const std::int32_t level = other.codes[row] - other.first;
-                    if (level >= 0) to[from + static_cast<std::size_t>(level)] += scaled;
-                    from += other.columns;
+        block.visit([&](const auto* columns, const auto* values) {
+            for (std::size_t i = 0; i < rows_; ++i) {
+                if (w[i] == 0) continue;
+                const std::size_t row = begin_ + i, begin = block.start(row), end = block.start(row + 1);
+                for (std::size_t k = begin; k < end; ++k) {
+                    const double scaled = w[i] * values[k];
+                    double* to = gram + static_cast<std::size_t>(columns[k]) * width;
+                    for (std::size_t j = 0; j < dense_columns_; ++j) to[j] += scaled * panel_[j * stride_ + i];
+                    for (std::size_t m = begin; m <= k; ++m) to[place + static_cast<std::size_t>(columns[m])] += scaled * values[m];
+                    if (before || !table_.codes.empty()) add_other_blocks(row, scaled, to, before);
                 }
-                for (std::size_t b = 0; b < before; ++b) {
-                    const SparseBlock& other = table_.sparse[b];
-                    for (std::size_t m = other.start(row), stop = other.start(row + 1); m < stop; ++m)
-                        to[from + other.index(m)] += scaled * other.value(m);
-                    from += other.columns;
-                }
-                for (std::size_t m = begin; m < end; ++m)
-                    if (block.index(m) <= mine) to[place + block.index(m)] += scaled * block.value(m);
             }
+        });
+    }
+
+    // One entry of a sparse block against the levels and the sparse blocks before it.
+    void add_other_blocks(std::size_t row, double scaled, double* to, std::size_t before) {
+        std::size_t from = dense_columns_;
+        for (const CodesBlock& other : table_.codes) {
+            const std::int32_t level = other.codes[row] - other.first;
+            if (level >= 0) to[from + static_cast<std::size_t>(level)] += scaled;
+            from += other.columns;
+        }
+        for (std::size_t b = 0; b < before; ++b) {
+            const SparseBlock& other = table_.sparse[b];
+            other.visit([&](const auto* columns, const auto* values) {
+                for (std::size_t m = other.start(row), stop = other.start(row + 1); m < stop; ++m)
+                    to[from + static_cast<std::size_t>(columns[m])] += scaled * values[m];
+            });
+            from += other.columns;
         }
     }
 

@@ -27,7 +27,7 @@ struct CodesBlock {
     std::size_t columns;
 };
 
-// Compressed rows.
+// Compressed rows, their columns ascending.
 struct SparseBlock {
     const void *starts, *indices, *values;
     bool wide_starts, wide_indices, single_precision;
@@ -36,12 +36,19 @@ struct SparseBlock {
         return wide_starts ? static_cast<std::size_t>(static_cast<const std::int64_t*>(starts)[i])
                            : static_cast<std::size_t>(static_cast<const std::int32_t*>(starts)[i]);
     }
-    std::size_t index(std::size_t k) const {
-        return wide_indices ? static_cast<std::size_t>(static_cast<const std::int64_t*>(indices)[k])
-                            : static_cast<std::size_t>(static_cast<const std::int32_t*>(indices)[k]);
-    }
-    double value(std::size_t k) const {
-        return single_precision ? static_cast<const float*>(values)[k] : static_cast<const double*>(values)[k];
+    // Calls work(indices, values) with the arrays in their own types, so that loops over them need not ask.
+    template <class Work>
+    void visit(Work work) const {
+        const auto with_indices = [&](const auto* columns_of) {
+            if (single_precision)
+                work(columns_of, static_cast<const float*>(values));
+            else
+                work(columns_of, static_cast<const double*>(values));
+        };
+        if (wide_indices)
+            with_indices(static_cast<const std::int64_t*>(indices));
+        else
+            with_indices(static_cast<const std::int32_t*>(indices));
     }
 };
 

@@ -8,49 +8,64 @@ from neglog import _core
 from neglog.distributions.arrays import Numbers
 from neglog.solvers.newton import ROUNDING, line_search
 from neglog.solvers.objective import Objective, Point, Solution
+from neglog.solvers.penalty import Penalty
 
 SWEEPS = 100_000
+WORTHWHILE = 0.3  # of the decrement: a step that leaves more calls for a new curvature matrix
 
 
 def proximal_newton(
     objective: Objective, theta: Numbers, tol: float, max_iter: int, matrix: Numbers | None = None
 ) -> Solution:
-    """From theta, with `matrix` in place of the curvature as long as that gains enough, else with the curvature
-    itself.
-    """
+    """From theta. A curvature matrix, given or computed, is used for as long as it gains enough: a gradient costs less."""
     penalty = objective.penalty
     point = objective.at(theta, matrix is None)
+    fresh = matrix is None
     decrement, before = np.inf, np.inf
-    for iteration in range(max_iter + 1):
-        curvature = matrix if point.hessian is None else point.hessian
-        assert curvature is not None
-        if not np.isfinite(point.value):
-            return Solution(point, False, iteration, np.inf)
-        target = model_minimum(curvature, point, penalty.strength, penalty.kink, tol)
-        step = target - point.theta
-        slope = float(point.gradient @ step) + penalty.absolute(target) - penalty.absolute(point.theta)
-        gain = -slope - 0.5 * float(step @ curvature @ step)
+    steps = 0
+    while np.isfinite(point.value):
+        if fresh:
+            matrix = point.hessian
+        assert matrix is not None
+        target, gain = model_minimum(matrix, point, penalty, tol, before)
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
-        rounding = gain <= ROUNDING * abs(point.value) and decrement > 0.5 * before
+        rounding = fresh and gain <= ROUNDING * abs(point.value) and decrement > 0.5 * before
         if decrement <= tol or rounding:
             end = replace(point, theta=target, value=point.value - gain)
-            return Solution(end, True, iteration, decrement, matrix=curvature)
-        if iteration == max_iter:
+            return Solution(end, True, steps, decrement, matrix=matrix)
+        if steps == max_iter:
             break
-        if matrix is not None and point.hessian is None and decrement > 0.3 * before:
-            matrix = None  # the borrowed curvature no longer pays
-            point = objective.at(point.theta, True)
+        if not fresh and decrement > WORTHWHILE * before:
+            point, fresh = objective.at(point.theta, True), True
             continue
-        wanted = matrix is None
-        following = line_search(lambda t: objective.at(t, wanted), point, step, max(-slope, 0.0) ** 0.5)  # noqa: B023
+        step = target - point.theta
+        slope = float(point.gradient @ step) + penalty.absolute_change(point.theta, target)
+        following = line_search(lambda t: objective.at(t, False), point, step, max(-slope, 0.0) ** 0.5)
+        if following is None and fresh:
+            return Solution(point, False, steps, decrement, stuck=True, matrix=matrix)
         if following is None:
-            return Solution(point, False, iteration, decrement, stuck=True)
-        point = following
-    return Solution(point, False, max_iter, decrement, matrix=curvature)
+            point, fresh = objective.at(point.theta, True), True
+            continue
+        point, fresh = following, False
+        steps += 1
+    return Solution(point, False, steps, decrement, matrix=matrix)
 
 
-def model_minimum(curvature: Numbers, point: Point, strength: Numbers, kink: Numbers, tol: float) -> Numbers:
-    """Where the quadratic model of the smooth part plus the absolute terms is least."""
-    x = point.theta.copy()
-    _core.coordinate_descent(curvature, point.gradient, strength, kink, 1e-3 * tol**2, SWEEPS, x)
-    return x
+def model_minimum(
+    curvature: Numbers, point: Point, penalty: Penalty, tol: float, expected: float
+) -> tuple[Numbers, float]:
+    """Where the quadratic model of the smooth part plus the absolute terms is least, and by how much that is lower.
+
+    As exact as the decrement needs it to be: first to a part of what was `expected`, then to a part of what was found.
+    """
+    least = 1e-3 * tol**2
+    tolerance = max(least, 1e-3 * min(expected, 1e3) ** 2)
+    x, slope = point.theta.copy(), point.gradient
+    while True:
+        _core.coordinate_descent(curvature, slope, penalty.strength, penalty.kink, tolerance, SWEEPS, x)
+        step = x - point.theta
+        bent = curvature @ step
+        gain = -float(step @ (point.gradient + 0.5 * bent)) - penalty.absolute_change(point.theta, x)
+        if tolerance <= max(least, 0.01 * gain):
+            return x, gain
+        tolerance, slope = max(least, 1e-3 * gain), point.gradient + bent

@@ -43,6 +43,12 @@ class Penalty:
         """Value of the absolute part."""
         return float(self.strength @ np.abs(theta - self.kink))
 
+    def absolute_change(self, theta: Numbers, to: Numbers) -> float:
+        """Of the absolute part from theta to another point; where no kink lies between, without cancellation."""
+        before, after = theta - self.kink, to - self.kink
+        straight = np.sign(before + after) * (to - theta)
+        return float(self.strength @ np.where(before * after >= 0, straight, np.abs(after) - np.abs(before)))
+
     def subset(self, chosen: Numbers) -> "Penalty":
         """The terms of some coefficients."""
         return Penalty(self.bend[chosen], self.centre[chosen], self.strength[chosen], self.kink[chosen])
