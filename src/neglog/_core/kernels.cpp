@@ -178,6 +178,7 @@ const InstructionSet instruction_set = {
     .multiply_transposed = multiply_transposed,
     .add_gram = add_gram,
     .softmax_panel = softmax_panel,
+    .dot = dot,
     .absolute = {panels_times, panels_edge, panels_transposed, add_multiple, inner_products},
 };
 }  // namespace NEGLOG_ISA

@@ -53,6 +53,7 @@ struct InstructionSet {
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
                      std::size_t width, double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
+    double (*dot)(std::size_t n, const double* a, const double* b);
     AbsoluteLoops absolute;
 };
 

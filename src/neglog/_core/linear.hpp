@@ -143,6 +143,17 @@ NEGLOG_VECTOR_LOOP void multiply_transposed(std::size_t stride, std::size_t colu
     for (; j < columns; ++j) dots<1>(stride, panel + j * stride, x, out + j);
 }
 
+NEGLOG_VECTOR_LOOP double dot(std::size_t n, const double* a, const double* b) {
+    Lanes sums[4] = {};
+    std::size_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes)
+        for (std::size_t k = 0; k < 4; ++k) sums[k] += load(a + i + k * lanes) * load(b + i + k * lanes);
+    for (; i + lanes <= n; i += lanes) sums[0] += load(a + i) * load(b + i);
+    double rest = 0.0;
+    for (; i < n; ++i) rest += a[i] * b[i];
+    return rest + ((total(sums[0]) + total(sums[1])) + (total(sums[2]) + total(sums[3])));
+}
+
 // gram[j][k] += sum_i left[j][i] right[k][i] for a tile whose sums stay in registers.
 template <std::size_t tall, std::size_t wide>
 NEGLOG_VECTOR_LOOP void tile(std::size_t stride, const double* left, const double* right, double* gram, std::size_t width) {

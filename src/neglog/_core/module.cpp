@@ -284,7 +284,7 @@ double solve_system(const Doubles& matrix, const Doubles& right, const DoublesOu
     const std::size_t n = x.size();
     if (matrix.size() != n * n || right.size() != n) throw nb::value_error("matrix, right and x do not fit");
     nb::gil_scoped_release release;
-    return solve_positive(n, matrix.data(), right.data(), x.data());
+    return solve_positive(*active, n, matrix.data(), right.data(), x.data());
 }
 
 std::size_t descend(const Doubles& curvature, const Doubles& slope, const Doubles& lambda, const Doubles& kink, double tolerance,
@@ -292,7 +292,7 @@ std::size_t descend(const Doubles& curvature, const Doubles& slope, const Double
     const std::size_t n = x.size();
     if (curvature.size() != n * n || slope.size() != n || lambda.size() != n || kink.size() != n) throw nb::value_error("the arrays do not fit");
     nb::gil_scoped_release release;
-    return coordinate_descent(n, curvature.data(), slope.data(), lambda.data(), kink.data(), tolerance, most_sweeps, x.data());
+    return coordinate_descent(*active, n, curvature.data(), slope.data(), lambda.data(), kink.data(), tolerance, most_sweeps, x.data());
 }
 
 // ---- the absolute loss -----------------------------------------------------------------------------------------------
