@@ -179,7 +179,9 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
             solution = chosen.solve(penalty, point, task.tol, task.max_iter, likely)
         else:
             objective = task.objective(engine, penalty=penalty)
-            solution = proximal_newton(objective, point.theta, task.tol, task.max_iter, matrix)
+            gone = penalty.absolute(point.theta) * (1 - before / strength)  # what the change of strength alone does
+            guess = replace(point, value=point.value + gone)
+            solution = proximal_newton(objective, point.theta, task.tol, task.max_iter, matrix, guess)
             matrix = None if squares else solution.matrix
         point, before = solution.point, strength
         answers.append(

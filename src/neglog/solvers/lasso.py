@@ -15,11 +15,20 @@ WORTHWHILE = 0.3  # of the decrement: a step that leaves more calls for a new cu
 
 
 def proximal_newton(
-    objective: Objective, theta: Numbers, tol: float, max_iter: int, matrix: Numbers | None = None
+    objective: Objective,
+    theta: Numbers,
+    tol: float,
+    max_iter: int,
+    matrix: Numbers | None = None,
+    guess: Point | None = None,
 ) -> Solution:
-    """From theta. A curvature matrix, given or computed, is used for as long as it gains enough: a gradient costs less."""
+    """From theta. A curvature matrix, given or computed, is used for as long as it gains enough: a gradient costs less.
+
+    `guess` is what the objective at theta is thought to be, which saves the first pass; it is never what is returned.
+    """
     penalty = objective.penalty
-    point = objective.at(theta, matrix is None)
+    point = objective.at(theta, matrix is None) if guess is None or matrix is None else guess
+    guessed = point is guess
     fresh = matrix is None
     decrement, before = np.inf, np.inf
     steps = 0
@@ -30,8 +39,12 @@ def proximal_newton(
         target, gain = model_minimum(matrix, point, penalty, tol, before)
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
         rounding = fresh and gain <= ROUNDING * abs(point.value) and decrement > 0.5 * before
+        if guessed and decrement <= tol:
+            point, guessed = objective.at(point.theta, False), False
+            continue
         if decrement <= tol or rounding:
-            end = replace(point, theta=target, value=point.value - gain)
+            ahead = point.gradient + matrix @ (target - point.theta)  # to first order, as theta is to second
+            end = replace(point, theta=target, value=point.value - gain, gradient=ahead)
             return Solution(end, True, steps, decrement, matrix=matrix)
         if steps == max_iter:
             break
@@ -44,9 +57,9 @@ def proximal_newton(
         if following is None and fresh:
             return Solution(point, False, steps, decrement, stuck=True, matrix=matrix)
         if following is None:
-            point, fresh = objective.at(point.theta, True), True
+            point, fresh, guessed = objective.at(point.theta, True), True, False
             continue
-        point, fresh = following, False
+        point, fresh, guessed = following, False, False
         steps += 1
     return Solution(point, False, steps, decrement, matrix=matrix)
 
