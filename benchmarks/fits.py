@@ -11,6 +11,7 @@ from rivals import models
 from tasks import Candidate, Fitted, Task, largest_strength
 
 import neglog as nl
+from neglog.design import read
 
 LADDER = (1e-1, 1e-2, 1e-3, 1e-6)
 NOISES = {
@@ -137,9 +138,11 @@ def ours(task: Task) -> Candidate:
     priors = {"gaussian": nl.Gaussian, "laplace": nl.Laplace}
     prior = priors[task.prior](scale=float(task.scale)) if task.prior in priors else nl.Flat()
     exposure = {} if task.exposure is None else {"exposure": task.exposure}
+    # a table is read beforehand, as the matrices of the rivals are made beforehand
+    X = read(task.X) if hasattr(task.X, "columns") else task.X
 
     def fit(tol: float) -> Fitted:
-        found = nl.fit(task.X, task.y, noise=noise, prior=prior, tol=tol, **exposure)
+        found = nl.fit(X, task.y, noise=noise, prior=prior, tol=tol, **exposure)
         return Fitted(found.intercept, found.coef, scale=getattr(found.noise, "scale", None))
 
     def nats(fitted: Fitted) -> float:

@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+from functools import partial
 from pathlib import Path
 
 # Threads of OpenMP that spin after their work would take a core from whoever is measured next.
@@ -100,8 +101,8 @@ def markdown(columns, lines):
     return "\n".join([head, "|" + "---|" * len(columns), *body])
 
 
-def run(group, size, tables, tell):
-    """Add the lines of one group to the tables."""
+def run(group, size, tables, tell, save):
+    """Add the lines of one group to the tables, saving what there is after each fit."""
     if group in ELEMENTARY:
         for problem in ELEMENTARY[group]():
             tell(problem.name)
@@ -110,6 +111,7 @@ def run(group, size, tables, tell):
         for outcome in fits.outcomes(fits.GROUPS[group](size), tell):
             tables["fits"].append(fits.line(outcome))
             tables["rivals"] += fits.rival_lines(outcome)
+            save()
     else:
         tables["resources"] += resources.GROUPS[group](size, tell)
 
@@ -137,10 +139,15 @@ def main(names, quick):
     console.print(machine())
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("measuring", total=len(names or GROUPS))
+
+        def tell(text):
+            progress.update(task, description=text)
+
         for group in names or GROUPS:
             tables = {name: [] for name in HEADS}
+            save = partial(keep, group, tables) if not quick else bool
             try:
-                run(group, fits.Size(quick), tables, lambda text: progress.update(task, description=text))
+                run(group, fits.Size(quick), tables, tell, save)
             except AbsentError as reason:
                 tables["resources"].append((group, f"skipped: {reason}", ""))
             except Exception as error:  # the groups after it are worth measuring
@@ -151,8 +158,7 @@ def main(names, quick):
             for name, lines in tables.items():
                 if lines:
                     console.print(shown(TITLES[name], HEADS[name], lines))
-            if not quick:
-                keep(group, tables)
+            save()
             progress.advance(task)
 
 

@@ -6,6 +6,7 @@ from inference.problems import Rows, check_optimal
 from scipy import sparse
 
 import neglog as nl
+from neglog.design import read
 
 
 def columns(n, d, seed=5):
@@ -85,3 +86,12 @@ def test_strided_and_turned_rows_are_not_copied_wrongly():
     wide[::2, 1:7] = X
     for same in (np.asfortranarray(X), wide[::2, 1:7], X[:, ::-1][:, ::-1]):
         np.testing.assert_allclose(nl.fit(same, y, nl.Poisson(), tol=1e-10).coef, plain.coef, rtol=1e-9)
+
+
+def test_a_design_that_was_read_before():
+    pandas = pytest.importorskip("pandas", reason="a table to fit")
+    table = pandas.DataFrame({"colour": list("abcb") * 10, "size": np.arange(40.0)})
+    y, prior = np.arange(40) % 5, nl.Gaussian(scale=1.0)
+    once = nl.fit(read(table), y, nl.Poisson(), prior)
+    np.testing.assert_array_equal(once.coef, nl.fit(table, y, nl.Poisson(), prior).coef)
+    np.testing.assert_array_equal(once.predict(table), nl.fit(table, y, nl.Poisson(), prior).predict(table))

@@ -104,13 +104,18 @@ class Worker {
             std::fill_n(eta, stride_, 0.0);
         set_.multiply(stride_, dense_columns_, panel_.get(), theta, eta);
         theta += dense_columns_;
-        for (const CodesBlock& block : table_.codes) {
-            for (std::size_t i = 0; i < rows_; ++i) {
+        // All blocks of a row at once: their look-ups do not wait for each other.
+        for (std::size_t i = 0; i < rows_ && !table_.codes.empty(); ++i) {
+            const double* effects = theta;
+            double sum = 0.0;
+            for (const CodesBlock& block : table_.codes) {
                 const std::int32_t level = block.codes[begin_ + i] - block.first;
-                if (level >= 0) eta[i] += theta[level];
+                sum += level >= 0 ? effects[level] : 0.0;
+                effects += block.columns;
             }
-            theta += block.columns;
+            eta[i] += sum;
         }
+        for (const CodesBlock& block : table_.codes) theta += block.columns;
         for (const SparseBlock& block : table_.sparse) {
             block.visit([&](const auto* columns, const auto* values) {
                 for (std::size_t i = 0; i < rows_; ++i) {
@@ -180,13 +185,15 @@ class Worker {
     void add_gradient(const double* x, double* gradient) {
         set_.multiply_transposed(stride_, dense_columns_, panel_.get(), x, gradient);
         gradient += dense_columns_;
-        for (const CodesBlock& block : table_.codes) {
-            for (std::size_t i = 0; i < rows_; ++i) {
+        for (std::size_t i = 0; i < rows_ && !table_.codes.empty(); ++i) {
+            double* to = gradient;
+            for (const CodesBlock& block : table_.codes) {
                 const std::int32_t level = block.codes[begin_ + i] - block.first;
-                if (level >= 0) gradient[level] += x[i];
+                if (level >= 0) to[level] += x[i];
+                to += block.columns;
             }
-            gradient += block.columns;
         }
+        for (const CodesBlock& block : table_.codes) gradient += block.columns;
         for (const SparseBlock& block : table_.sparse) {
             block.visit([&](const auto* columns, const auto* values) {
                 for (std::size_t i = 0; i < rows_; ++i)

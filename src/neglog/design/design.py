@@ -158,6 +158,11 @@ class Design:
     unseen: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and coefficients."""
+        return self.rows, self.columns
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the coefficients."""
         return self.schema.names

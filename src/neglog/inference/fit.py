@@ -41,7 +41,8 @@ def fit(
 
     X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of
     pandas,
-                   polars or Arrow, whose strings and categories become one coefficient per level
+                   polars or Arrow, whose strings and categories become one coefficient per level; or what
+                   `neglog.design.read` made of it, for several fits of the same table
     y              one value per row, or the name of a column of X; so are the next four
     noise          what y does around the prediction; parameters that are None are estimated
     prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
@@ -82,7 +83,7 @@ def prepare(
     if not (tol > 0 and max_iter > 0):
         raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
     X, values = split(X, {"y": y, **given}, labels=("y",) if isinstance(noise, Categorical) else ())
-    design = read(X, reference=isinstance(prior, Flat))
+    design = X if isinstance(X, Design) else read(X, reference=isinstance(prior, Flat))
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 in every row; at least one row must count")

@@ -141,8 +141,11 @@ def start(task: Task) -> Numbers:
             offset = engine.offset
             base = 0.0
             if offset is not None:
+                some = slice(None, None, max(1, engine.rows // 10_000))
+                offset, weight = offset[some], None if engine.weight is None else engine.weight[some]
                 top = offset.max()
-                base = top + float(np.log(np.average(np.exp(offset - top), weights=engine.weight)))
+                total = 1.0 if weight is None or not weight.any() else weight / weight.mean()
+                base = top + float(np.log(np.mean(total * np.exp(offset - top))))
             if middle <= 0:
                 middle = 0.5 / max(target.total(), 1.0) if target.family != "gaussian" else 1.0
             theta[0] = np.log(middle) - base
