@@ -59,7 +59,7 @@ def fit(
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [1, 2, 7, 11]
     >>> fit = nl.fit(X, y, nl.Poisson())
     >>> fit.coef.round(4), round(fit.intercept, 4)
-    (array([0.7734]), 0.1974)
+    (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
