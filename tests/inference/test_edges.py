@@ -293,3 +293,27 @@ def test_too_few_iterations_are_a_status_a_message_and_a_warning():
     fine = quietly(X, y, nl.Poisson(), tol=1e-10)
     assert 1 < fine.n_iter <= 100
     assert fit.objective > fine.objective
+
+
+def test_offsets_of_classes():
+    rng = np.random.default_rng(4)
+    X, offset = rng.normal(size=(300, 2)), rng.normal(size=(300, 3))
+    y = rng.integers(0, 3, 300)
+    fit = nl.fit(X, y, nl.Categorical(), nl.Gaussian(scale=1.0), offset=offset, tol=1e-10)
+    eta = offset + fit.intercept + X @ fit.coef.T
+    _, gradient, _ = nl.Categorical().derivatives(y, eta)
+    np.testing.assert_allclose(gradient.T @ X + fit.coef, 0, atol=1e-7)
+    np.testing.assert_allclose(gradient.sum(axis=0), 0, atol=1e-7)
+    np.testing.assert_allclose(fit.raw_prediction(X, offset=offset), eta, atol=1e-12)
+    with pytest.raises(ValueError, match=r"\(300, 3\).*\(300,\)"):
+        nl.fit(X, y, nl.Categorical(), offset=np.zeros(300))
+
+
+def test_standard_errors_of_classes_are_those_of_their_differences():
+    """With two classes the difference of the coefficients is a logistic regression."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 2))
+    y = (rng.random(300) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
+    two, one = nl.fit(X, y, nl.Categorical()), nl.fit(X, y, nl.Bernoulli())
+    np.testing.assert_allclose(2 * two.standard_errors[1], one.standard_errors, rtol=1e-6)
+    assert 2 * two.intercept_standard_error[1] == pytest.approx(one.intercept_standard_error, rel=1e-6)

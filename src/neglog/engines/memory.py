@@ -73,7 +73,8 @@ class Memory:
         # a slice where the columns stand in a row, which is faster
         plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
         self.where: Any = slice(int(self.intercept), self.intercept + self.design.columns) if plain else self.places
-        self.threads = max(1, min(available_threads(), self.rows * max(self.width, 1) // ENTRIES_PER_THREAD))
+        worth = self.rows * max(self.width, 1) // ENTRIES_PER_THREAD
+        self.threads = min(available_threads(), worth) if worth > 1 else 1
         self.problem = _core.Problem(
             self.table,
             loss.family,
@@ -264,7 +265,6 @@ def _centres(design: Design, intercept: bool) -> Numbers:
     for block in design.blocks:
         if isinstance(block, Dense):
             some = block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)]
-            with np.errstate(all="ignore"):
-                centre[start : start + block.columns] = np.add.reduce(some, axis=0, dtype=np.float64) / len(some)
+            centre[start : start + block.columns] = np.add.reduce(some, axis=0, dtype=np.float64) / len(some)
         start += block.columns
     return centre if np.isfinite(centre).all() else np.where(np.isfinite(centre), centre, 0.0)

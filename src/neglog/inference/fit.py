@@ -16,7 +16,7 @@ from neglog.engines.memory import Memory
 from neglog.inference.answer import Task
 from neglog.inference.diagnosis import diagnose
 from neglog.inference.result import Fit
-from neglog.inference.rows import ConvergenceWarning, checked, combined_offset
+from neglog.inference.rows import ConvergenceWarning, checked, class_offsets, combined_offset
 from neglog.inference.solve import solve
 from neglog.inference.targets import make_target
 from neglog.solvers.penalty import Penalty
@@ -62,8 +62,8 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
-    task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
     with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+        task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
         answer = solve(task)
     if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
         task.engine.design.check_finite()
@@ -82,13 +82,18 @@ def prepare(
         raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
     if not (tol > 0 and max_iter > 0):
         raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
-    X, values = split(X, {"y": y, **given}, labels=("y",) if isinstance(noise, Categorical) else ())
+    classes = isinstance(noise, Categorical)
+    by_class = given["offset"] if classes else None
+    given = {**given, "offset": None if classes else given["offset"]}
+    X, values = split(X, {"y": y, **given}, labels=("y",) if classes else ())
     design = X if isinstance(X, Design) else read(X, reference=isinstance(prior, Flat))
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is 0 in every row; at least one row must count")
     target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
     shift = combined_offset(noise, values["offset"], values["exposure"])
+    if by_class is not None:
+        shift = class_offsets(by_class, design.rows, target.loss.classes)
     engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
     return Task(target, engine, make_penalty(prior, engine), tol, max_iter)
 
@@ -105,7 +110,8 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
                 f"prior must be Flat(), Gaussian(scale=...), Laplace(scale=...) or a product of them, but is {prior!r}"
             )
         scale, loc = _per_column(factor, "scale", engine.design), _per_column(factor, "loc", engine.design)
-        middle = engine.native(np.where(np.isfinite(scale), loc, 0.0)) if np.any(loc) else nothing
+        centred = np.ndim(loc) == 0 and loc == 0
+        middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
         if isinstance(factor, Gaussian):
             bend, centre = engine.native(1 / (scale * scale)), middle
         else:
@@ -114,7 +120,14 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
 
 
 def _per_column(prior: Any, name: str, design: Design) -> Any:
-    value = prior._known(name)
+    value = prior.parameters[name]
+    if value is None:
+        family = type(prior).__name__
+        raise ValueError(
+            f"{family} prior: its scale is unknown (None), which a fit cannot learn yet; "
+            f"state it, as in {family}(scale=1.0)"
+            + (", or let nl.path(..., cv=5) choose it" if family == "Laplace" else "")
+        )
     if np.ndim(value) and np.shape(value) != (design.columns,):
         raise ValueError(
             f"{type(prior).__name__} prior: {name} must be one number or one per coefficient, {design.columns} of them "

@@ -33,9 +33,11 @@ def information_of(task: Task, answer: Answer) -> Information:
             noise["delta"] = np.nan
     else:
         objective = _objective_at(task, answer)
+        objective.gauge = None
         point = objective.at(answer.theta, True)
         assert point.hessian is not None
-        covariance = inverse(point.hessian, _free(task, answer))
+        # that classes may all be shifted alike says nothing about coefficients that sum to 0
+        covariance = inverse(point.hessian, _free(task, answer), pseudo=target.loss.classes > 1)
         if target.open:
             noise = _of_dispersion(task, answer, objective, covariance)
     coefficients, intercepts = _public_errors(task, covariance)
@@ -57,9 +59,10 @@ def _free(task: Task, answer: Answer) -> Numbers:
     return np.asarray((penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink))
 
 
-def inverse(hessian: Numbers, free: Numbers) -> Numbers:
-    """The inverse over the free coefficients; infinite variance in directions without information, NaN for the
-    others.
+def inverse(hessian: Numbers, free: Numbers, *, pseudo: bool = False) -> Numbers:
+    """The inverse over the free coefficients, NaN for the others.
+
+    In directions without information the variance is infinite, or left out (`pseudo`).
     """
     inside = hessian[np.ix_(free, free)]
     scale = 1 / np.sqrt(np.where(inside.diagonal() > 0, inside.diagonal(), 1.0))
@@ -70,7 +73,8 @@ def inverse(hessian: Numbers, free: Numbers) -> Numbers:
     spread = scale[:, None] * vectors
     covariance = (spread[:, known] * inverses[known]) @ spread[:, known].T
     open_ended = (np.abs(vectors[:, ~known]) > 1e-6).any(axis=1)
-    covariance[open_ended, open_ended] = np.inf
+    if not pseudo:
+        covariance[open_ended, open_ended] = np.inf
     full = np.full(hessian.shape, np.nan)
     full[np.ix_(free, free)] = covariance
     return full

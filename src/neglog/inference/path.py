@@ -108,8 +108,8 @@ def path(
     open_prior = _open_laplace(prior)
     if n < 1 or (ratio is not None and not 0 < ratio <= 1):
         raise ValueError(f"n must be at least 1 and ratio above 0 and at most 1, but they are {n} and {ratio}")
-    task = prepare(X, y, noise, _at_strength(open_prior, 1.0), given, intercept, tol, max_iter)
     with np.errstate(all="ignore"):
+        task = prepare(X, y, noise, _at_strength(open_prior, 1.0), given, intercept, tol, max_iter)
         grid, answers = _answers(task, None if strengths is None else _descending(strengths), n, ratio)
     result = Path(task, open_prior, grid, answers)
     if not result.converged:

@@ -16,7 +16,7 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.information import Information, information_of
 from neglog.inference.messages import message_of
 from neglog.inference.null import null_answer
-from neglog.inference.rows import combined_offset
+from neglog.inference.rows import class_offsets, combined_offset
 from neglog.inference.summary import Summary
 
 STATED = ("noise", "prior", "schema", "coef", "intercept", "converged", "n_iter")
@@ -205,10 +205,13 @@ class Fit:
         self, X: Any, *, offset: ArrayLike | str | None = None, exposure: ArrayLike | str | None = None
     ) -> Numbers:
         """eta = offset + intercept + X coef, before the link."""
-        X, values = split(X, {"offset": offset, "exposure": exposure})
+        classes = np.atleast_1d(self.intercept)
+        by_class = offset if len(classes) > 1 else None
+        X, values = split(X, {"offset": None if len(classes) > 1 else offset, "exposure": exposure})
         design = self.schema.read(X)
         shift = combined_offset(self.noise, values["offset"], values["exposure"])
-        classes = np.atleast_1d(self.intercept)
+        if by_class is not None:
+            shift = class_offsets(by_class, design.rows, len(classes))
         y = np.zeros(design.rows)
         loss = Loss("gaussian", "identity") if len(classes) == 1 else Loss("softmax", "softmax", classes=len(classes))
         engine = Memory(design, y, None, shift, loss, centre=np.zeros(design.columns))

@@ -25,6 +25,20 @@ def checked(values: Any, what: str, *, zero: bool = False) -> Numbers | None:
     return np.asarray(values, np.float64)
 
 
+def class_offsets(offset: Any, rows: int, classes: int) -> Numbers:
+    """Offsets of a Categorical noise, one per row and class, in the order of the core: class by class."""
+    values = np.asarray(offset, np.float64)
+    if values.shape != (rows, classes):
+        raise ValueError(
+            f"for {classes} classes offset must have one column per class, the shape {(rows, classes)}, "
+            f"but has {values.shape}; the same offset for all classes changes nothing"
+        )
+    if not np.isfinite(values).all():
+        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        raise ValueError(f"offset must be finite, but {first_rows(bad, rows)} {values[bad[0]]}")
+    return np.ascontiguousarray(values.T).reshape(-1)
+
+
 def combined_offset(noise: Noise, offset: Any, exposure: Any) -> Numbers | None:
     """What is added to the raw prediction: the offset and the log of the exposure."""
     if offset is not None and not np.isfinite(offset).all():

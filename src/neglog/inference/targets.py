@@ -309,6 +309,9 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Tar
     """The target of a noise."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
+    if not isinstance(noise, Categorical) and not np.isfinite(y).all():
+        bad = np.flatnonzero(~np.isfinite(y))
+        raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
     for name, value in noise.parameters.items():
         if name != noise.location and np.ndim(value):
             raise ValueError(
