@@ -43,8 +43,21 @@ class Compound(Amounts):
             )
 
     def at_power(self, power: float) -> "Compound":
-        """The same target with the power stated."""
-        return Compound(self.noise._replaced(_power=power), self.raw, self.w, self.p)
+        """The same target with the power stated; what is known about its positive rows is shared."""
+        other = self.taken(ALL)
+        other.noise, other.power = self.noise._replaced(_power=power), power
+        other.__dict__["_positives"] = self.__dict__.setdefault("_positives", {})
+        return other
+
+    def positives(self, rows: Any) -> "Positives":
+        """The positive ones among these rows, which are collected once for all powers."""
+        known = self.__dict__.setdefault("_positives", {})
+        key = (rows.start, rows.stop, rows.step) if isinstance(rows, slice) else None
+        collect = self.power >= SMOOTH_FROM
+        if key is None or (key, collect) not in known:
+            known[key, collect] = Positives(self, rows, collect)
+        found: Positives = known[key, collect]
+        return found
 
     @property
     def loss(self) -> Loss:
@@ -64,19 +77,27 @@ class Compound(Amounts):
             return self._gamma_dispersion(rows)
         return CompoundDispersion(self, rows)
 
+    def saturated(self, rows: Any) -> float:
+        if not 1 < self.power < 2:
+            return super().saturated(rows)
+        above, found = 2 - self.power, self.positives(rows)
+        return float(found.w @ (found.p * found.y**above)) / (above * (self.power - 1))
+
     def power_slope(self, dispersion: float, eta: Numbers) -> float:
         """The derivative in the power of the nll at raw predictions eta: that of the deviance, and that of C."""
-        y, p = self.y, 1.0 if self.p is None else self.p
-        mean = np.asarray(self.noise.link.inverse(eta))
-        deviance = self.total(p * (self._potential_slope(mean) - self._potential_slope(np.where(y > 0, y, 1.0), y > 0)))
+        log_mean = eta if self.noise.link.name == "log" else np.log(self.noise.link.inverse(eta))
+        found = self.positives(ALL)
+        at_mean = self._potential_slope(self.y, log_mean)
+        at_y = float(found.w @ (found.p * self._potential_slope(found.y, np.log(found.y))))
+        deviance = self.total(at_mean if self.p is None else self.p * at_mean) - at_y
         return deviance / dispersion + CompoundDispersion(self, ALL).power_sum(float(np.log(dispersion)))
 
-    def _potential_slope(self, mean: Numbers, counted: Any = True) -> Numbers:
+    def _potential_slope(self, y: Numbers, log_mean: Numbers) -> Numbers:
         """The derivative in the power of mu^(2-p) / (2-p) - y mu^(1-p) / (1-p)."""
-        a, b, log_mean = 2 - self.power, 1 - self.power, np.log(mean)
-        first = mean**a / a * (1 / a - log_mean)
-        second = self.y * mean**b / b * (1 / b - log_mean)
-        return np.where(counted, first - second, 0.0)
+        a, b = 2 - self.power, 1 - self.power
+        below = np.exp(b * log_mean)
+        above = below * np.exp(log_mean)
+        return np.asarray(above / a * (1 / a - log_mean) - y * below / b * (1 / b - log_mean))
 
     def filled(self, dispersion: float) -> Any:
         noise = self.noise
@@ -94,26 +115,33 @@ class Shifted(Proportional):
         return super().profile(loss - self.saturated)
 
 
-class CompoundDispersion(Fitted):
-    """Between powers 1 and 2: C is the exact nll at mean = y, a sum over the positive rows.
+class Positives:
+    """The positive rows with weights and precisions.
 
-    It depends on a row through log y alone (at one precision), and smoothly, so that many rows are collected once at a
-    few hundred Chebyshev nodes: a sum over the nodes then costs no more than they are, at every dispersion and power.
+    What is summed over them depends, at one precision, on log y alone, and smoothly: so many rows are collected once
+    at a few hundred Chebyshev nodes, and a sum over these costs no more than they are, at every dispersion and power.
     """
+
+    def __init__(self, target: Compound, rows: Any, collect: bool) -> None:
+        y = target.y[rows]
+        positive = y > 0
+        self.y = np.ascontiguousarray(y[positive], float)
+        self.w = np.ones(len(self.y)) if target.w is None else target.w[rows][positive]
+        self.p = 1.0 if target.p is None else target.p[rows][positive]
+        if collect and target.p is None and len(self.y) > FEW:
+            self.y, self.w = collected(self.y, self.w)
+
+
+class CompoundDispersion(Fitted):
+    """Between powers 1 and 2: C is the exact nll at mean = y, a sum over the positive rows."""
 
     def __init__(self, target: Compound, rows: Any) -> None:
         super().__init__(target.saturated(rows))
         self.power = target.power
-        y, w, p = (None if v is None else v[rows] for v in (target.y, target.w, target.p))
-        assert y is not None
-        positive = y > 0
-        self.y = np.ascontiguousarray(y[positive], float)
-        self.w = np.ones(len(self.y)) if w is None else w[positive]
-        self.p = 1.0 if p is None else p[positive]
-        if p is None and len(self.y) > FEW and self.power >= SMOOTH_FROM:
-            self.y, self.w = collected(self.y, self.w)
-        mean = target.middle()
-        self._t = float(np.log(max(mean, 1e-300)) * (2 - self.power))  # a dispersion of the order of mean^(2 - power)
+        found = target.positives(rows)
+        self.y, self.w, self.p = found.y, found.w, found.p
+        self._t = float(np.log(max(target.middle(), 1e-300)) * (2 - self.power))  # of the order of mean^(2 - power)
+        self._bend = (np.inf, 0.0)  # where the second derivative was last computed, and what it was
 
     def _slopes(self, t: float) -> list[Numbers]:
         """At each row or node: the nll at mean = y, and its derivatives in mean, power and t."""
@@ -144,8 +172,10 @@ class CompoundDispersion(Fitted):
 
     def constants(self, t: float) -> tuple[float, float, float]:
         value, slope = self.sums(t)
-        step = 1e-4
-        return value, slope, (self.sums(t + step)[1] - slope) / step
+        if abs(t - self._bend[0]) > 0.02:  # it changes slowly, and only the speed of the search depends on it
+            step = 1e-4
+            self._bend = t, (self.sums(t + step)[1] - slope) / step
+        return value, slope, self._bend[1]
 
 
 def collected(y: Numbers, w: Numbers) -> tuple[Numbers, Numbers]:

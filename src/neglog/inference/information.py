@@ -131,7 +131,7 @@ def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
 def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, float]:
     """From the curvature of the profile over the power; the dispersion follows the power, which widens its error."""
     power, step = answer.noise.power, 0.01 * min(answer.noise.power - 1, 2 - answer.noise.power)
-    (below, one), (above, other) = (at_power(task, power + shift, answer.theta) for shift in (-step, step))
+    (below, one, _), (above, other, _) = (at_power(task, power + shift, answer.theta) for shift in (-step, step))
     bend = (above - below) / (2 * step)
     error = bend**-0.5 if bend > 0 else np.nan
     result = {"power": error}

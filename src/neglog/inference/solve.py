@@ -302,17 +302,31 @@ def huber_scale(residuals: Numbers, target: Target, delta: float, scale: float) 
 # ---- parameters that need a search of their own: Tweedie's power, Huber's threshold ----------------------------------
 
 
-def at_power(task: Task, power: float, theta: Numbers | None = None) -> tuple[float, Answer]:
-    """The best answer at this power, and the derivative of the objective's minimum in the power."""
+def at_power(
+    task: Task, power: float, theta: Numbers | None = None, matrix: Numbers | None = None
+) -> tuple[float, Answer, Numbers | None]:
+    """The derivative of the objective's minimum in the power, the answer there, and its curvature for the next
+    power."""
     assert isinstance(task.target, Compound)
     target = task.target.at_power(power)
     engine = task.engine.with_loss(target.loss)
-    answer = _solve_general(replace(task, target=target, engine=engine), theta)
-    return target.power_slope(answer.noise.dispersion, engine.predict(answer.theta)), answer
+    here = replace(task, target=target, engine=engine)
+    if theta is None or matrix is None or not task.penalty.smooth:
+        answer = _solve_general(here, theta)
+        matrix = here.objective(engine).at(answer.theta, True).hessian if task.penalty.smooth else None
+    else:
+        answer = _answer(here, finish(here.objective(engine), theta, matrix, task.tol, task.max_iter))
+    return target.power_slope(answer.noise.dispersion, engine.predict(answer.theta)), answer, matrix
 
 
 def _solve_power(task: Task) -> Answer:
-    power, answer = _searched(lambda p, theta: at_power(task, p, theta), *POWERS, 1.5, 0.1)
+    curvature: list[Numbers | None] = [None]
+
+    def at(power: float, theta: Numbers | None) -> tuple[float, Answer]:
+        slope, answer, curvature[0] = at_power(task, power, theta, curvature[0])
+        return slope, answer
+
+    power, answer = _searched(at, *POWERS, 1.5, 0.1)
     if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
         answer.converged = False
         answer.notes.append(
