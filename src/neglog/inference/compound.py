@@ -44,7 +44,7 @@ class Compound(Amounts):
 
     def at_power(self, power: float) -> "Compound":
         """The same target with the power stated; what is known about its positive rows is shared."""
-        other = self.taken(ALL)
+        other: Compound = self.taken(ALL)
         other.noise, other.power = self.noise._replaced(_power=power), power
         other.__dict__["_positives"] = self.__dict__.setdefault("_positives", {})
         return other

@@ -306,7 +306,8 @@ def at_power(
     task: Task, power: float, theta: Numbers | None = None, matrix: Numbers | None = None
 ) -> tuple[float, Answer, Numbers | None]:
     """The derivative of the objective's minimum in the power, the answer there, and its curvature for the next
-    power."""
+    power.
+    """
     assert isinstance(task.target, Compound)
     target = task.target.at_power(power)
     engine = task.engine.with_loss(target.loss)
