@@ -101,14 +101,15 @@ def markdown(columns, lines):
     return "\n".join([head, "|" + "---|" * len(columns), *body])
 
 
-def run(group, size, tables, tell, save):
+def run(group, size, only, tables, tell, save):
     """Add the lines of one group to the tables, saving what there is after each fit."""
     if group in ELEMENTARY:
         for problem in ELEMENTARY[group]():
             tell(problem.name)
             tables["elementary"] += measured(problem)
     elif group in fits.GROUPS:
-        for outcome in fits.outcomes(fits.GROUPS[group](size), tell):
+        tasks = (task for task in fits.GROUPS[group](size) if only in task.name)
+        for outcome in fits.outcomes(tasks, tell):
             tables["fits"].append(fits.line(outcome))
             tables["rivals"] += fits.rival_lines(outcome)
             save()
@@ -117,9 +118,14 @@ def run(group, size, tables, tell, save):
 
 
 def keep(group, tables):
-    """Put the lines of one group in place of those of its last run, and write all that is known for people."""
+    """Put the lines of a problem in place of those of its last run, and write all that is known for people."""
     known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    known[group] = {"machine": machine(), **{name: lines for name, lines in tables.items() if lines}}
+    entry = known.setdefault(group, {})
+    entry["machine"] = machine()
+    for name, lines in tables.items():
+        new = {line[0] for line in lines}
+        if lines:
+            entry[name] = [line for line in entry.get(name, []) if line[0] not in new] + lines
     KEPT.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     sections = []
     for name, head in HEADS.items():
@@ -131,7 +137,7 @@ def keep(group, tables):
     RESULTS.write_text(f"{text}\n", encoding="utf-8")
 
 
-def main(names, quick):
+def main(names, quick, only):
     """Run the groups and show what came out of each."""
     if quick:
         timing.BUDGET = 0.2
@@ -147,7 +153,7 @@ def main(names, quick):
             tables = {name: [] for name in HEADS}
             save = partial(keep, group, tables) if not quick else bool
             try:
-                run(group, fits.Size(quick), tables, tell, save)
+                run(group, fits.Size(quick), only, tables, tell, save)
             except AbsentError as reason:
                 tables["resources"].append((group, f"skipped: {reason}", ""))
             except Exception as error:  # the groups after it are worth measuring
@@ -166,7 +172,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("group", nargs="*", help=", ".join(GROUPS))
     parser.add_argument("--quick", action="store_true", help="few rows, to see that everything runs")
+    parser.add_argument("--only", default="", help="of the fits, those whose name contains this")
     arguments = parser.parse_args()
     if unknown := set(arguments.group) - set(GROUPS):
         parser.error(f"no such group: {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
-    main(arguments.group, arguments.quick)
+    main(arguments.group, arguments.quick, arguments.only)

@@ -21,6 +21,7 @@ from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
 
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
+MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
@@ -175,7 +176,9 @@ def start(task: Task) -> Numbers:
 def _solve_squares(task: Task) -> Answer:
     engine = task.engine
     theta = task.penalty.centre + task.penalty.kink
-    if engine.width > WIDE and not task.penalty.smooth:
+    # a few gradients cost less than a Gram matrix
+    rough = task.tol >= 1e-3 and engine.columns > MANY and bool(task.samples())
+    if not task.penalty.smooth and (engine.width > WIDE or rough):
         return _answer(task, _minimise_absolute(task, task.objective(engine), theta))
     if engine.rows * engine.columns <= FEW and task.penalty.smooth and not task.target.open:
         return _solve_general(task, theta)  # two passes take less time than what is saved by one
@@ -327,7 +330,7 @@ def _solve_power(task: Task) -> Answer:
         slope, answer, curvature[0] = at_power(task, power, theta, curvature[0])
         return slope, answer
 
-    power, answer = _searched(at, *POWERS, 1.5, 0.1)
+    power, answer = _searched(at, *POWERS, 1.5, 0.1, 0.01 * task.tol)
     if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
         answer.converged = False
         answer.notes.append(
@@ -346,7 +349,7 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
         return delta * target.total(slopes), answer
 
     low, high = (float(np.log(end)) for end in THRESHOLDS)
-    log_delta, answer = _searched(at_threshold, low, high, float(np.log(1.345)), 0.3)
+    log_delta, answer = _searched(at_threshold, low, high, float(np.log(1.345)), 0.3, 0.01 * task.tol)
     if min(log_delta - low, high - log_delta) < 1e-3:
         answer.converged = False
         answer.notes.append(
@@ -357,7 +360,12 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
 
 
 def _searched(
-    at: Callable[[float, Numbers | None], tuple[float, Answer]], low: float, high: float, first: float, step: float
+    at: Callable[[float, Numbers | None], tuple[float, Answer]],
+    low: float,
+    high: float,
+    first: float,
+    step: float,
+    tol: float,
 ) -> tuple[float, Answer]:
     """The answer at the root of the slope; each fit starts from the one before."""
     answers: list[Answer] = []
@@ -367,6 +375,6 @@ def _searched(
         answers.append(answer)
         return value
 
-    found = scalar.root(slope, low, high, first, step, 1e-9)
+    found = scalar.root(slope, low, high, first, step, max(tol, 1e-10))
     answers[-1].iterations = len(answers)
     return found, answers[-1]

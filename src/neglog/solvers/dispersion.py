@@ -74,16 +74,20 @@ class Fitted(Dispersion):
         """Newton's method on -U e^-t + C'(t) = 0 from the last t."""
         u = max(loss - self.saturated, 1e-300)
         t, low, high = self._t, -np.inf, np.inf
+        last: tuple[float, float] | None = None
         for _ in range(100):
             value, slope, bend = self.constants(t)
             near = u * np.exp(-t)
             off, tilt = slope - near, bend + near
+            if last is not None and 1e-7 < abs(t - last[0]) < 0.5 and (off - last[1]) / (t - last[0]) > 0:
+                tilt = (off - last[1]) / (t - last[0])  # the secant, where the second derivative is an old one
+            last = t, off
             low, high = (t, high) if off < 0 else (low, t)
             step = -off / tilt if tilt > 0 else -np.sign(off)
             following = t + float(np.clip(step, -3.0, 3.0))
             if not low <= following <= high:
                 following = 0.5 * (low + high)
-            if abs(following - t) <= 1e-13 * max(1.0, abs(t)):
+            if abs(following - t) <= 1e-12 * max(1.0, abs(t)):
                 break
             t = following
         self._t = t
