@@ -1,9 +1,5 @@
 """Least squares needs the rows only once: afterwards their Gram matrix answers every question."""
 
-from typing import Any
-
-import numpy as np
-
 from neglog.distributions.arrays import Numbers
 
 
@@ -21,8 +17,3 @@ class Moments:
         slopes = self.gram[:, :-1] @ theta - self.gram[:, -1]
         value = 0.5 * (theta @ slopes[:-1] - slopes[-1])
         return max(value, 0.0), slopes[:-1], self.gram[:-1, :-1].copy() if curvature else None
-
-    def subset(self, columns: Any) -> "Moments":
-        """The same with some of the columns only."""
-        kept = np.append(columns, self.width)
-        return Moments(np.ascontiguousarray(self.gram[np.ix_(kept, kept)]))

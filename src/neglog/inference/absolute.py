@@ -7,12 +7,12 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
-from neglog.solvers.absolute import Rows, Status, least_absolute
+from neglog.solvers.absolute import MemoryRows, Rows, Status, least_absolute
 
 ROUNDS = 200  # of scale and coefficients in turn
 
 
-class EngineRows:
+class EngineRows(MemoryRows):
     """The rows of an engine as the absolute solver asks for them; rows of weight 0 are left out by the caller."""
 
     def __init__(self, engine: Memory) -> None:
@@ -20,18 +20,9 @@ class EngineRows:
         self.rows, self.columns, self.weights = engine.rows, engine.columns, engine.weight
         shift = engine.offset
         self.y = np.asarray(engine.y if shift is None else engine.y - shift, np.float64)
-        self._last: tuple[bytes, Numbers] = (b"", self.y)
 
-    def sample(self, count: int) -> Rows:
-        """About `count` rows, evenly spaced."""
-        stride = max(1, self.rows // max(count, 1))
-        return self.take(np.arange(stride // 2, self.rows, stride))
-
-    def residuals(self, theta: Numbers) -> Numbers:
-        """y - X theta; remembered until the next theta."""
-        if self._last[0] != theta.tobytes():
-            self._last = theta.tobytes(), self.engine.y - self.engine.predict(theta)
-        return self._last[1]
+    def _residuals(self, theta: Numbers) -> Numbers:
+        return self.engine.y - self.engine.predict(theta)
 
     def signed_sum(self, theta: Numbers, skip: Any) -> tuple[Numbers, int]:
         """The sum of w sign(residual) x over the other rows, and their number."""

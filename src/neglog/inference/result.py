@@ -141,8 +141,7 @@ class Fit:
 
     def _loss(self, task: Task, answer: Answer) -> float:
         target = task.target
-        noise = answer.noise if self.noise is None else self.noise
-        prediction = noise.given(answer.engine.predict(answer.theta))
+        prediction = self.noise.given(answer.engine.predict(answer.theta))
         p = 1.0 if target.p is None else target.p
         return target.total(p * np.asarray(self._unit_loss(prediction, target.raw)))
 

@@ -43,7 +43,7 @@ def solve(task: Task) -> Answer:
     return _solve_general(task)
 
 
-def _answer(task: Task, solution: Solution, engine: Memory | None = None) -> Answer:
+def _answer(task: Task, solution: Solution) -> Answer:
     point = solution.point
     return Answer(
         _without_gauge(task, point.theta),
@@ -51,7 +51,7 @@ def _answer(task: Task, solution: Solution, engine: Memory | None = None) -> Ans
         solution.converged,
         solution.iterations,
         solution.decrement,
-        task.engine if engine is None else engine,
+        task.engine,
         task.penalty,
         solution.null,
         solution.stuck,

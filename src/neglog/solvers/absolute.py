@@ -10,6 +10,7 @@ sample suggested, the certificate is about all rows: multipliers |u_i| <= w_i wi
 prove that no theta does better.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
@@ -57,14 +58,11 @@ class AbsoluteData(Protocol):
         """The rows with these numbers: X, y, w."""
 
 
-class DenseRows:
-    """Rows in memory."""
+class MemoryRows(ABC):
+    """Rows in memory, of whatever form: samples are taken from them, and the last residuals are remembered."""
 
-    def __init__(self, X: Any, y: Any, w: Any = None) -> None:
-        self.X, self.y = np.ascontiguousarray(X, float), np.ascontiguousarray(y, float)
-        self.weights: Doubles | None = None if w is None else np.ascontiguousarray(w, float)
-        self.rows, self.columns = self.X.shape
-        self._last: tuple[bytes, Doubles] = (b"", self.y)
+    rows: int
+    _last: tuple[bytes, Doubles] = (b"", np.empty(0))
 
     def sample(self, count: int) -> Rows:
         """About `count` rows, evenly spaced."""
@@ -74,8 +72,27 @@ class DenseRows:
     def residuals(self, theta: Doubles) -> Doubles:
         """y - X theta; remembered until the next theta."""
         if self._last[0] != theta.tobytes():
-            self._last = theta.tobytes(), self.y - self.X @ theta
+            self._last = theta.tobytes(), self._residuals(theta)
         return self._last[1]
+
+    @abstractmethod
+    def _residuals(self, theta: Doubles) -> Doubles: ...
+
+    @abstractmethod
+    def take(self, index: Integers) -> Rows:
+        """The rows with these numbers."""
+
+
+class DenseRows(MemoryRows):
+    """Rows of one dense matrix."""
+
+    def __init__(self, X: Any, y: Any, w: Any = None) -> None:
+        self.X, self.y = np.ascontiguousarray(X, float), np.ascontiguousarray(y, float)
+        self.weights: Doubles | None = None if w is None else np.ascontiguousarray(w, float)
+        self.rows, self.columns = self.X.shape
+
+    def _residuals(self, theta: Doubles) -> Doubles:
+        return self.y - self.X @ theta
 
     def signed_sum(self, theta: Doubles, skip: Integers) -> tuple[Doubles, int]:
         """The sum of w sign(residual) x over the other rows, and their number."""

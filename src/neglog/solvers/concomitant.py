@@ -18,14 +18,12 @@ class ConcomitantObjective(Objective):
     def __init__(self, engine: Memory, penalty: Penalty, rows: float, place: int, factor: float = 1.0) -> None:
         self.engine, self.penalty, self.rows, self.place, self.factor = engine, penalty, rows, place, factor
         self.expected = self.tried_curvature = False
-        self.passes = 0
 
     def quick_newton(self, theta: Numbers, tol: float, max_iter: int) -> None:
         """The engine knows nothing of tau."""
 
     def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""
-        self.passes += 1
         r, tau = self.place, -theta[self.place]
         if not tau > 0:
             return Point(theta, np.inf, theta, None, np.nan)

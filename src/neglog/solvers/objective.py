@@ -68,7 +68,6 @@ class Objective:
         self.expected = not convex
         self.tried_curvature = False
         self.gauge = gauge
-        self.passes = 0
 
     def settle(self, *, expected: bool) -> bool:
         """Change to the information or back to the curvature; back only once, and False if that was tried before."""
@@ -88,12 +87,10 @@ class Objective:
         phi = self.dispersion.dispersion
         found = search(theta, self.penalty.bend, self.penalty.centre, self.factor / phi, tol, max_iter)
         theta, gradient, hessian, converged, steps, value, decrement, pivot = found
-        self.passes += steps + 1
         return Solution(Point(theta, value, gradient, hessian, phi), converged, steps, decrement, None, pivot)
 
     def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""
-        self.passes += 1
         loss, gradient, gram = self.engine.evaluate(theta, curvature, self.expected)
         if not np.isfinite(loss):  # a mean outside its domain, or beyond the numbers
             return Point(theta, np.inf, gradient, gram, np.nan)
