@@ -11,6 +11,8 @@ from timing import adaptive_times, first_times, timed
 ACCURACY = 1e-6  # relative, of the objective, to the best that anyone found
 EXACT = 1e-12
 OUTCLASSED = 2.0  # a rival this many times slower than the fastest is not measured further
+HOPELESS = 30.0  # nor is one that is this many times slower than neglog before it is accurate,
+PATIENCE = 1.0  # seconds, once it takes longer than this
 
 
 @dataclass
@@ -106,11 +108,13 @@ def contest(task: Task, ours: Candidate, rivals: Iterable[Candidate], tell: Call
     def hopeless(index: int) -> bool:
         reached = [c.chosen(best[common(i)]) for i, c in enumerate(contestants) if i > 0 and common(i) in best]
         fastest = min((trial.seconds for trial in reached if trial), default=np.inf)
+        mine = contestants[0].chosen(best[common(0)]) if common(0) in best else None
+        limit = max(PATIENCE, HOPELESS * mine.seconds) if mine else np.inf
         tried = contestants[index].trials
-        return index > 0 and bool(tried) and tried[-1].seconds > OUTCLASSED * fastest
+        return index > 0 and bool(tried) and tried[-1].seconds > min(OUTCLASSED * fastest, limit)
 
-    for index, contestant in enumerate(contestants):  # the references: the tightest tolerance of two, or of each alone
-        if index < 2 or contestant.candidate.ruler:
+    for index, contestant in enumerate(contestants):  # the references, where the tightest tolerance comes first
+        if index == 0 or (contestant.candidate.ruler and np.isinf(contestant.candidate.least)):
             tell(f"{task.name}: reference, {contestant.candidate.name}")
             note(index, contestant.step(task, -1))
     moved = True

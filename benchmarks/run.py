@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+import time
 from functools import partial
 from pathlib import Path
 
@@ -148,6 +149,8 @@ def main(names, quick, only):
 
         def tell(text):
             progress.update(task, description=text)
+            if not console.is_terminal:
+                print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
         for group in names or GROUPS:
             tables = {name: [] for name in HEADS}

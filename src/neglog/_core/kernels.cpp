@@ -26,18 +26,6 @@ NEGLOG_VECTOR_LOOP void nll_loop(std::size_t n, const double* __restrict y, cons
     for (std::size_t i = 0; i < n; ++i) nll[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
 }
 
-// Families without a cheaper potential use their nll.
-template <class Formula>
-NEGLOG_VECTOR_LOOP void potential_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
-                                       const double* __restrict p1, double* __restrict out) {
-    for (std::size_t i = 0; i < n; ++i) {
-        if constexpr (requires { Formula::potential(0.0, 0.0, 0.0, 0.0); })
-            out[i] = Formula::potential(y[i], eta[i], p0[i], p1[i]);
-        else
-            out[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
-    }
-}
-
 inline bool is_uniform(std::size_t n, const double* x) {
     return std::all_of(x, x + n, [x](double value) { return value == x[0]; });
 }
@@ -75,17 +63,33 @@ NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const double* __restrict y, c
     }
 }
 
+// In one loop the value shares its exponentials with the slopes. Families without a cheaper potential use their nll.
+template <class Formula, Curvature curvature>
+NEGLOG_VECTOR_LOOP void loss_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
+               const double* __restrict p1, double* __restrict value, double* __restrict gradient, double* __restrict hessian) {
+    for (std::size_t i = 0; i < n; ++i) {
+        if constexpr (requires { Formula::potential(0.0, 0.0, 0.0, 0.0); })
+            value[i] = Formula::potential(y[i], eta[i], p0[i], p1[i]);
+        else
+            value[i] = Formula::nll(y[i], eta[i], p0[i], p1[i]);
+        const Slopes s = Formula::template slopes<curvature>(y[i], eta[i], p0[i], p1[i]);
+        gradient[i] = s.gradient;
+        hessian[i] = s.hessian;
+    }
+}
+
 template <class Formula>
 constexpr Kernel kernel(const char* family, const char* link) {
-    return {family, link, nll_loop<Formula>, potential_loop<Formula>, slopes_loop<Formula, Curvature::observed>,
-            slopes_loop<Formula, Curvature::expected>};
+    return {family, link, nll_loop<Formula>, slopes_loop<Formula, Curvature::observed>, slopes_loop<Formula, Curvature::expected>,
+            loss_loop<Formula, Curvature::observed>, loss_loop<Formula, Curvature::expected>};
 }
 
 template <class Link>
 constexpr Kernel tweedie_kernel(const char* link) {
     using Formula = PowerVariance<TweedieLaw, Link>;
-    return {"tweedie", link, tweedie_nll_loop<Link>, potential_loop<Formula>, slopes_loop<Formula, Curvature::observed>,
-            slopes_loop<Formula, Curvature::expected>};
+    Kernel result = kernel<Formula>("tweedie", link);
+    result.nll = tweedie_nll_loop<Link>;
+    return result;
 }
 
 // A new noise adds its lines here.

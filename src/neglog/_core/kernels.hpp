@@ -10,14 +10,18 @@ namespace neglog {
 using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1, double* nll);
 using SlopesLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,
                             double* gradient, double* hessian);
+// Both at once, of the nll without what does not depend on eta: what a solver needs, without logarithms of factorials.
+using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,
+                          double* value, double* gradient, double* hessian);
 
 struct Kernel {
     const char* family;
     const char* link;
     NllLoop nll;
-    NllLoop potential;  // the nll without what does not depend on eta: what a solver needs, without logarithms of factorials
     SlopesLoop observed;
     SlopesLoop expected;
+    LossLoop observed_loss;
+    LossLoop expected_loss;
 };
 
 // What the exact solver of the absolute loss is made of; absolute_loops.hpp says what each does.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <string_view>
 #include <thread>
 
 #include "systems.hpp"
@@ -163,8 +164,8 @@ class Worker {
     void loss() {
         const double* y = pass_.response ? zeros() : y_.at(begin_, rows_);
         const double *p0 = p0_.at(begin_, rows_), *p1 = p1_.at(begin_, rows_);
-        pass_.kernel->potential(rows_, y, eta_.get(), p0, p1, value_.get());
-        (pass_.expected ? pass_.kernel->expected : pass_.kernel->observed)(rows_, y, eta_.get(), p0, p1, gradient_.get(), curvature_.get());
+        const LossLoop loop = pass_.expected ? pass_.kernel->expected_loss : pass_.kernel->observed_loss;
+        loop(rows_, y, eta_.get(), p0, p1, value_.get(), gradient_.get(), curvature_.get());
         if (pass_.weight.data) {
             const double* weight = weight_.at(begin_, rows_);
             for (std::size_t i = 0; i < rows_; ++i) {
@@ -374,7 +375,9 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
 
 NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass, const double* bend, const double* centre, double factor,
                  double tol, std::size_t most_steps, double* theta, double* gradient, double* hessian, std::size_t threads) {
-    constexpr double enough = 1e-4, rounding = 2e-15, singular = 1e-11;
+    constexpr double enough = 1e-4, rounding = 2e-15, singular = 1e-11, regular = 1e-4, exact_fit = 1e-6;
+    const bool squares = pass.kernel && !pass.response && std::string_view(pass.kernel->family) == "gaussian" &&
+                         std::string_view(pass.kernel->link) == "identity";
     const std::size_t n = table.columns(pass.response) * pass.classes;
     std::vector<double> trial(theta, theta + n), step(n);
     Pass here = pass;
@@ -399,7 +402,14 @@ NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass
         const double before = end.decrement;
         end.decrement = squared > 0 ? std::sqrt(squared) : 0.0;
         const bool rounded = 0.5 * squared <= rounding * std::abs(end.value) && end.decrement > 0.5 * before;
-        if (end.decrement <= tol || rounded) {
+        // One step ends at the minimum of a sum of squares; where rounding may show, another one looks whether it did.
+        const bool arrived = squares && end.pivot > regular && end.value - 0.5 * squared > exact_fit * end.value;
+        // Near the optimum each step squares the distance, in a unit that the last two steps tell; a tenth of it, to be safe.
+        const double ratio = end.steps > 0 ? end.decrement / before : 1.0;
+        const double left = arrived ? 0.0 : 10 * ratio * ratio < 1 ? end.decrement * 10 * ratio * ratio : end.decrement;
+        if (left <= tol || rounded) {
+            end.decrement = left;
+            end.steps += arrived;
             for (std::size_t j = 0; j < n; ++j) theta[j] -= step[j];
             end.value -= 0.5 * squared;
             end.converged = true;

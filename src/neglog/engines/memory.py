@@ -1,5 +1,6 @@
 """Rows in memory: one additive pass of the native core over all blocks of columns."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from neglog.design.selection import take_columns, take_rows
 from neglog.distributions.arrays import Numbers, available_threads
 
 ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
-ROWS_FOR_CENTRES = 128  # centres only keep numbers small, so a few rows are enough to find them
+ROWS_FOR_CENTRES = 32  # centres only keep numbers small, so a few rows are enough to find them
 ONE = np.ones(1)
 
 
@@ -267,4 +268,4 @@ def _centres(design: Design, intercept: bool) -> Numbers:
             some = block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)]
             centre[start : start + block.columns] = np.add.reduce(some, axis=0, dtype=np.float64) / len(some)
         start += block.columns
-    return centre if np.isfinite(centre).all() else np.where(np.isfinite(centre), centre, 0.0)
+    return centre if math.isfinite(centre.sum()) else np.where(np.isfinite(centre), centre, 0.0)

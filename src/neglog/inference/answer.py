@@ -59,7 +59,7 @@ class Task:
 
     def gauge(self, engine: Any, penalty: Penalty) -> Numbers | None:
         """For classes: the matrix that averages each unpenalised coefficient over them."""
-        classes = self.target.loss.classes
+        classes = self.engine.loss.classes
         if classes == 1:
             return None
         columns = engine.width // classes

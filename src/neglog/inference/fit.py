@@ -92,9 +92,10 @@ def prepare(
         raise ValueError("sample_weight is 0 in every row; at least one row must count")
     target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
     shift = combined_offset(noise, values["offset"], values["exposure"])
+    loss = target.loss
     if by_class is not None:
-        shift = class_offsets(by_class, design.rows, target.loss.classes)
-    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
+        shift = class_offsets(by_class, design.rows, loss.classes)
+    engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept)
     return Task(target, engine, make_penalty(prior, engine), tol, max_iter)
 
 

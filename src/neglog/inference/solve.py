@@ -60,7 +60,7 @@ def _answer(task: Task, solution: Solution) -> Answer:
 
 def _without_gauge(task: Task, theta: Numbers) -> Numbers:
     """Classes may all be shifted alike where there is no prior: of these solutions the one that sums to 0."""
-    classes = task.target.loss.classes
+    classes = task.engine.loss.classes
     if classes > 1:
         rows = theta.reshape(classes, -1)
         flat = task.penalty.flat.reshape(classes, -1)[0]

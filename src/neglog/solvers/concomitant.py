@@ -4,6 +4,8 @@ With tau = 1 / scale and b = theta / scale the loss of a row is rho(tau (y - off
 tau): y is one more column, with coefficient -tau.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
@@ -15,12 +17,18 @@ from neglog.solvers.penalty import Penalty
 class ConcomitantObjective(Objective):
     """The objective in (b, -tau); `place` is that of -tau among the coefficients."""
 
+    plain = False  # type: ignore[assignment]  # curvature jumps where a residual passes the threshold
+
     def __init__(self, engine: Memory, penalty: Penalty, rows: float, place: int, factor: float = 1.0) -> None:
         self.engine, self.penalty, self.rows, self.place, self.factor = engine, penalty, rows, place, factor
         self.expected = self.tried_curvature = False
 
     def quick_newton(self, theta: Numbers, tol: float, max_iter: int) -> None:
         """The engine knows nothing of tau."""
+
+    def after(self, point: Point, step: Numbers, gain: float) -> Point:
+        """The scale is a coefficient like the others."""
+        return replace(point, theta=point.theta + step, value=point.value - gain)
 
     def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""

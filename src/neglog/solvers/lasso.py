@@ -1,7 +1,5 @@
 """Objectives with absolute terms: proximal Newton steps, each found by coordinate descent on the curvature matrix."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from neglog import _core
@@ -43,8 +41,9 @@ def proximal_newton(
             point, guessed = objective.at(point.theta, False), False
             continue
         if decrement <= tol or rounding:
-            ahead = point.gradient + matrix @ (target - point.theta)  # to first order, as theta is to second
-            end = replace(point, theta=target, value=point.value - gain, gradient=ahead)
+            step = target - point.theta
+            end = objective.after(point, step, gain)
+            end.theta, end.gradient = target, point.gradient + matrix @ step  # to first order, as theta is to second
             return Solution(end, True, steps, decrement, matrix=matrix)
         if steps == max_iter:
             break

@@ -11,6 +11,7 @@ from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.systems import newton_step
 
 ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
+CAUTION = 10.0  # a guess at the next step is taken for this many times too good
 ROUNDING = 2e-15  # relative changes of the objective below this are noise
 
 
@@ -38,9 +39,13 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
             null = step.null
         before, decrement = decrement, step.decrement
         rounding = 0.5 * decrement**2 <= ROUNDING * abs(point.value) and decrement > 0.5 * before
-        if (decrement <= tol or rounding) and step.leak <= max(tol, 1e-6):
-            point.theta, point.value = point.theta + step.x, point.value - 0.5 * decrement**2
-            return Solution(point, True, steps, decrement, null, step.pivot)
+        left = decrement
+        if objective.plain and math.isfinite(before):
+            # near the optimum each step squares the distance, in a unit that the last two steps tell
+            left *= min(CAUTION * (decrement / before) ** 2, 1.0)
+        if (left <= tol or rounding) and step.leak <= max(tol, 1e-6):
+            end = objective.after(point, step.x, 0.5 * decrement**2)
+            return Solution(end, True, steps, left, null, step.pivot)
         if steps == max_iter:
             break
         if objective.expected and decrement < 0.5 and objective.settle(expected=False):
@@ -126,9 +131,11 @@ def polish(objective: Objective, theta: Numbers, matrix: Numbers, tol: float, ma
         decrements.append(squared**0.5 if squared > 0 else 0.0)
         if not np.isfinite(point.value):
             return Solution(point, False, iteration, np.inf)
-        if decrements[-1] <= tol:
-            point.theta, point.value = point.theta + direction, point.value - 0.5 * squared
-            return Solution(point, True, iteration, decrements[-1])
+        left = decrements[-1]
+        if objective.plain and iteration and left < 0.2 * decrements[-2]:
+            left *= left / decrements[-2]  # this step gains at least as much as the one before it
+        if left <= tol:
+            return Solution(objective.after(point, direction, 0.5 * squared), True, iteration, left)
         slow = len(decrements) > 4 and decrements[-1] > 0.3 * decrements[-4]
         if iteration == max_iter or slow:
             break

@@ -1,6 +1,6 @@
 """What a solver minimises: the loss of all rows at its best dispersion, plus the penalty."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -32,6 +32,7 @@ class Point:
     gradient: Numbers
     hessian: Numbers | None
     dispersion: float
+    loss: float = np.nan  # of the rows alone, at dispersion one
 
 
 @dataclass
@@ -69,6 +70,11 @@ class Objective:
         self.tried_curvature = False
         self.gauge = gauge
 
+    @property
+    def plain(self) -> bool:
+        """Whether steps are Newton's in all that is open: no dispersion follows them, nor is information their guide."""
+        return isinstance(self.dispersion, Known) and not self.expected
+
     def settle(self, *, expected: bool) -> bool:
         """Change to the information or back to the curvature; back only once, and False if that was tried before."""
         if not expected and self.tried_curvature:
@@ -79,7 +85,7 @@ class Objective:
 
     def quick_newton(self, theta: Numbers, tol: float, max_iter: int) -> Solution | None:
         """Newton's method inside the engine, if it has that and the objective is of the plain kind."""
-        if self.gauge is not None or self.expected or not isinstance(self.dispersion, Known):
+        if self.gauge is not None or not isinstance(self.dispersion, Known) or self.expected:
             return None
         search = getattr(self.engine, "newton", None)
         if search is None or not self.penalty.smooth:
@@ -104,7 +110,16 @@ class Objective:
         if gram is not None:
             hessian = self.hessian(gram, gradient, profile)
         slope = gradient if profile.slope == 1.0 else profile.slope * gradient
-        return Point(theta, value, slope + pull, hessian, profile.dispersion)
+        return Point(theta, value, slope + pull, hessian, profile.dispersion, loss)
+
+    def after(self, point: Point, step: Numbers, gain: float) -> Point:
+        """The point after a last, small step, without a pass over the rows: the dispersion follows to first order."""
+        phi = point.dispersion
+        if not isinstance(self.dispersion, Known):
+            pull = self.penalty.quadratic(point.theta)[1]
+            change = float((point.gradient - pull) @ step) * phi / self.factor
+            phi = self.dispersion.profile(point.loss + change).dispersion
+        return replace(point, theta=point.theta + step, value=point.value - gain, dispersion=phi)
 
     def hessian(self, gram: Numbers, gradient: Numbers, profile: Profile) -> Numbers:
         """Second derivatives of the smooth part, without the concave term of the dispersion where that spoils them."""
