@@ -24,7 +24,7 @@ FITS = {
 }
 PATHS = {(noise, "laplace", "dense") for noise in FAMILIES}
 THRESHOLDS = tuple(10.0**-k for k in (4, 5, 6, 7, 8, 9, 10, 12, 14, 16))
-PATIENCE = 300  # seconds that one call of R may take
+PATIENCE = 60  # seconds that one call of R may take
 SIMPLEX_ROWS = 20_000  # Barrodale and Roberts take time of order n² beyond
 
 

@@ -28,7 +28,7 @@ FITS = {
 PATHS = {("gaussian", "laplace", "dense")}
 LADDER = tuple(10.0**-k for k in range(2, 11))
 EPSILON = 1.345
-MULTIPLICATIONS = 1e10  # for a first order solver, which may otherwise go on for many minutes
+MULTIPLICATIONS = 2e9  # for a first order solver, which may otherwise go on for many minutes
 QUANTILE_ROWS = 20_000  # HiGHS takes minutes beyond
 
 
