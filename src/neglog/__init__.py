@@ -9,12 +9,27 @@ from neglog.distributions import (
     Gamma,
     Gaussian,
     Huber,
+    InverseGamma,
     Laplace,
     LogNormal,
     Poisson,
     Tweedie,
 )
-from neglog.inference import ConvergenceWarning, Fit, Path, fit, load, path
+from neglog.inference import (
+    Belief,
+    ConvergenceWarning,
+    Fit,
+    LeaveOneOut,
+    ParameterPosterior,
+    Path,
+    Posterior,
+    SamplingWarning,
+    bayes,
+    fit,
+    load,
+    path,
+    posterior,
+)
 from neglog.information import (
     cross_entropy,
     decompose,
@@ -28,6 +43,7 @@ from neglog.information import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Belief",
     "Bernoulli",
     "Beta",
     "Categorical",
@@ -38,11 +54,17 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "Huber",
+    "InverseGamma",
     "Laplace",
+    "LeaveOneOut",
     "LogNormal",
+    "ParameterPosterior",
     "Path",
     "Poisson",
+    "Posterior",
+    "SamplingWarning",
     "Tweedie",
+    "bayes",
     "cross_entropy",
     "decompose",
     "entropy",
@@ -53,4 +75,5 @@ __all__ = [
     "load",
     "mutual_information",
     "path",
+    "posterior",
 ]

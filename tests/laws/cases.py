@@ -2,16 +2,22 @@
 
 import pytest
 
-from neglog.distributions import FAMILIES, Beta, Dirichlet, Flat, Gaussian, Laplace, Noise, Prior
+from neglog.distributions import FAMILIES, Beta, Dirichlet, Flat, Gaussian, InverseGamma, Laplace, Noise, Prior
+from neglog.distributions.beta_binomial import BetaBinomial
+from neglog.distributions.beta_prime import BetaPrime
+from neglog.distributions.negative_binomial import NegativeBinomial
+from neglog.distributions.student import StudentT
 
 PROPER = [family(**example) for family in FAMILIES.values() if family is not Flat for example in family.examples]
+PREDICTIVES = (BetaBinomial, BetaPrime, NegativeBinomial, StudentT)  # laws of what comes next, not to fit with
+PROPER += [law(**example) for law in PREDICTIVES for example in law.examples]
 PROPER += [
     Gaussian(scale=1.0) * Laplace(scale=0.3),
     Gaussian(1.0, 0.5) * Laplace(-1.0, 2.0),
 ]
 UNIVARIATE = [law for law in PROPER if not isinstance(law, Dirichlet)]
 NOISES = [law for law in PROPER if isinstance(law, Noise)]
-PRIORS = [law for law in PROPER if isinstance(law, Prior) and not isinstance(law, Beta | Dirichlet)]
+PRIORS = [law for law in PROPER if isinstance(law, Prior) and not isinstance(law, Beta | Dirichlet | InverseGamma)]
 
 
 def linked(noise):

@@ -48,7 +48,8 @@ def refusal(faults: Iterable[Fault], owner: str = "X") -> ValueError:
 def missing_rows(values: NDArray[Any]) -> NDArray[np.intp]:
     """The places of NaN, NaT, None and the like in a one-dimensional array of any type."""
     if values.dtype.kind in "fc":
-        return np.isnan(values).nonzero()[0]
+        missing: NDArray[np.intp] = np.isnan(values).nonzero()[0]
+        return missing
     if values.dtype.kind in "mM":
         return np.flatnonzero(np.isnat(values))
     if values.dtype.kind == "O":

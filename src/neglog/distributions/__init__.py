@@ -9,6 +9,7 @@ from neglog.distributions.flat import Flat
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
 from neglog.distributions.huber import Huber
+from neglog.distributions.inverse_gamma import InverseGamma
 from neglog.distributions.laplace import Laplace
 from neglog.distributions.lognormal import LogNormal
 from neglog.distributions.poisson import Poisson
@@ -27,6 +28,7 @@ __all__ = [
     "Gamma",
     "Gaussian",
     "Huber",
+    "InverseGamma",
     "Laplace",
     "LogNormal",
     "Noise",

@@ -51,6 +51,16 @@ def expectation(law: Distribution, g: Callable[[Any], Any], relative_error: floa
     return total(weighted, (law,), relative_error)
 
 
+def numeric_entropy(law: Distribution) -> Any:
+    """The expectation of the nll for laws that have no formula for it, one law of a batch after the other."""
+    parameters = {name: np.broadcast_to(value, law.batch_shape) for name, value in law.parameters.items()}
+    out = np.empty(law.batch_shape)
+    for place in np.ndindex(law.batch_shape):
+        one = type(law)(**{name: float(value[place]) for name, value in parameters.items()})
+        out[place] = expectation(one, one.nll).value
+    return out[()]
+
+
 def expectation_by_quantiles(law: Distribution, g: Callable[[Any], Any], relative_error: float) -> Integral:
     """E[g(Y)] as the integral of g(quantile(u)) over u, in log u from both ends: for poles and heavy tails."""
     panels = np.array([-575.0, -300, -150, -80, -40, -20, -10, -5, -2, np.log(0.5)])

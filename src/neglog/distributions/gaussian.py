@@ -23,7 +23,8 @@ class Gaussian(Symmetric, Prior):
     Domain      y real; scale > 0
     Link        identity: the prediction is the mean
     Loss        (y - f)^2; the scale's MLE is the root mean square of the residuals
-    As prior    ridge, lambda = 1 / (2 scale^2); scale = inf leaves a coefficient unpenalised
+    As prior    ridge, lambda = 1 / (2 scale^2); scale = inf leaves a coefficient unpenalised. While the scale is
+                unknown, `groups` may give each coefficient a label: those of the same label share a scale
     """
 
     loc: Parameter
@@ -34,8 +35,12 @@ class Gaussian(Symmetric, Prior):
     deviance_per_loss = 1.0
     summary = ("squared error", "ridge (L2)")
 
-    def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity") -> None:
+    def __init__(
+        self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity", groups: Any = None
+    ) -> None:
         self._state(link=link, loc=loc, scale=scale)
+        if groups is not None:
+            self.__dict__["groups"] = tuple(groups)
 
     def _constant(self) -> Any:
         return np.log(self._known("scale")) + HALF_LOG_TWO_PI

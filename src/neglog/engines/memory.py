@@ -172,6 +172,13 @@ class Memory:
         other._set_up()
         return other
 
+    def on_one_thread(self) -> Self:
+        """The same rows, for callers that run several at once."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.threads = 1
+        return other
+
     def take(self, rows: Any) -> "Memory":
         """Some of the rows (a slice or row numbers), copied, in the same coordinates."""
         loss = self.loss

@@ -1,9 +1,28 @@
 """From data, a noise and a prior to an answer."""
 
+from neglog.inference.bayes import Belief, bayes
+from neglog.inference.conjugate import ParameterPosterior, posterior
 from neglog.inference.fit import fit
+from neglog.inference.loo import LeaveOneOut
+from neglog.inference.nuts import SamplingWarning
 from neglog.inference.path import Path, path
+from neglog.inference.posterior import Posterior
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
 from neglog.inference.storage import load
 
-__all__ = ["ConvergenceWarning", "Fit", "Path", "fit", "load", "path"]
+__all__ = [
+    "Belief",
+    "ConvergenceWarning",
+    "Fit",
+    "LeaveOneOut",
+    "ParameterPosterior",
+    "Path",
+    "Posterior",
+    "SamplingWarning",
+    "bayes",
+    "fit",
+    "load",
+    "path",
+    "posterior",
+]

@@ -44,8 +44,12 @@ class Compound(Amounts):
 
     def at_power(self, power: float) -> "Compound":
         """The same target with the power stated; what is known about its positive rows is shared."""
-        other: Compound = self.taken(ALL)
-        other.noise, other.power = self.noise._replaced(_power=power), power
+        return self.with_noise(self.noise._replaced(_power=power))
+
+    def with_noise(self, noise: Any) -> "Compound":
+        """The same rows under another Tweedie noise."""
+        other: Compound = super().with_noise(noise)
+        other.power = noise.power
         other.__dict__["_positives"] = self.__dict__.setdefault("_positives", {})
         return other
 

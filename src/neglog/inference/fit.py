@@ -15,6 +15,7 @@ from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Task
 from neglog.inference.diagnosis import diagnose
+from neglog.inference.evidence import is_open, learn, on_unit_variance
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning, checked, class_offsets, combined_offset
 from neglog.inference.solve import solve
@@ -33,6 +34,7 @@ def fit(
     offset: ArrayLike | str | None = None,
     exposure: ArrayLike | str | None = None,
     intercept: bool = True,
+    standardize: bool | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> Fit:
@@ -46,11 +48,13 @@ def fit(
     y              one value per row, or the name of a column of X; so are the next four
     noise          what y does around the prediction; parameters that are None are estimated
     prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
-    inf for
-                   none. The intercept has none
+                   inf for none. The intercept has none. A scale that is None is learned: of Gaussian() by maximum
+                   evidence, for each of its `groups` if it has some, of Laplace() by leave-one-out
     sample_weight  counts a row as so many
     precision      divides the row's dispersion
     offset         is added to eta; exposure multiplies the mean (log links)
+    standardize    whether the prior is on the coefficients of columns of unit variance; by default if its scale is
+                   learned. Coefficients are always those of the columns as they are
     tol            stop when the optimum is less than this many posterior standard deviations away
 
     A fit that did not reach the optimum warns and says why in `message`.
@@ -63,8 +67,15 @@ def fit(
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
-        task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
-        answer = solve(task)
+        if is_open(prior):
+            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
+            task, answer, prior = learn(task, prior, standardize)
+        else:
+            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
+            if standardize:
+                prior = on_unit_variance(prior, task.engine)
+                task.penalty = make_penalty(prior, task.engine)
+            answer = solve(task)
     if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
         task.engine.design.check_finite()
     diagnose(task, answer)
@@ -110,7 +121,10 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
             raise TypeError(
                 f"prior must be Flat(), Gaussian(scale=...), Laplace(scale=...) or a product of them, but is {prior!r}"
             )
-        scale, loc = _per_column(factor, "scale", engine.design), _per_column(factor, "loc", engine.design)
+        scale = _per_column(factor, "scale", engine.design)
+        if scale is None:  # it will be learned
+            continue
+        loc = _per_column(factor, "loc", engine.design)
         centred = np.ndim(loc) == 0 and loc == 0
         middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
         if isinstance(factor, Gaussian):
@@ -122,13 +136,6 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
 
 def _per_column(prior: Any, name: str, design: Design) -> Any:
     value = prior.parameters[name]
-    if value is None:
-        family = type(prior).__name__
-        raise ValueError(
-            f"{family} prior: its scale is unknown (None), which a fit cannot learn yet; "
-            f"state it, as in {family}(scale=1.0)"
-            + (", or let nl.path(..., cv=5) choose it" if family == "Laplace" else "")
-        )
     if np.ndim(value) and np.shape(value) != (design.columns,):
         raise ValueError(
             f"{type(prior).__name__} prior: {name} must be one number or one per coefficient, {design.columns} of them "

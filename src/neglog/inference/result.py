@@ -14,9 +14,13 @@ from neglog.distributions.base import Noise, Prior
 from neglog.engines.memory import Loss, Memory
 from neglog.inference.answer import Answer, Task
 from neglog.inference.information import Information, information_of
+from neglog.inference.joint import Joint
+from neglog.inference.loo import LeaveOneOut, leave_one_out
 from neglog.inference.messages import message_of
 from neglog.inference.null import null_answer
-from neglog.inference.rows import class_offsets, combined_offset
+from neglog.inference.nuts import nuts_posterior
+from neglog.inference.posterior import LaplacePosterior, Posterior
+from neglog.inference.rows import class_offsets, combined_offset, finite_prediction
 from neglog.inference.summary import Summary
 
 STATED = ("noise", "prior", "schema", "coef", "intercept", "converged", "n_iter")
@@ -198,26 +202,53 @@ class Fit:
         """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself."""
         return Summary(self, level)
 
+    @cached_property
+    def _joint(self) -> Joint:
+        if not hasattr(self, "_task"):
+            raise ValueError("a fit that was loaded or unpickled has no data; posterior and loo need those: fit again")
+        return Joint(self._task, self._answer)
+
+    def posterior(self, method: str = "laplace", **options: Any) -> Posterior:
+        """What is believed about coefficients and noise after the data.
+
+        method="laplace"  the Gaussian with the peak and curvature of the posterior: at once, and with its evidence
+        method="nuts"     draws by the No-U-Turn sampler, which also sees skewness and Laplace priors. Options:
+                          draws=1000 and tune=300 per chain, chains=4, rng=None, progress=True, target_accept=0.8
+        """
+        if method == "laplace":
+            if options:
+                raise TypeError(f'method="laplace" takes no options, but got {", ".join(options)}')
+            return LaplacePosterior(self, self._joint)
+        if method == "nuts":
+            return nuts_posterior(self, self._joint, **options)
+        raise ValueError(f'method must be "laplace" or "nuts", but is {method!r}')
+
+    def loo(self) -> LeaveOneOut:
+        """Held-out nats of every row, as if the fit had not seen it: from leverages, without refitting."""
+        return leave_one_out(self._joint)
+
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def raw_prediction(
         self, X: Any, *, offset: ArrayLike | str | None = None, exposure: ArrayLike | str | None = None
     ) -> Numbers:
         """eta = offset + intercept + X coef, before the link."""
-        classes = np.atleast_1d(self.intercept)
-        by_class = offset if len(classes) > 1 else None
-        X, values = split(X, {"offset": None if len(classes) > 1 else offset, "exposure": exposure})
+        engine = self._prediction_engine(X, offset, exposure)
+        return finite_prediction(engine, engine.native(self.coef, np.atleast_1d(self.intercept)))
+
+    def _prediction_engine(self, X: Any, offset: Any, exposure: Any, like: Memory | None = None) -> Memory:
+        """Rows to predict for; in the coordinates of `like`, or in those of the columns as they are."""
+        classes = np.size(self.intercept)
+        by_class = offset if classes > 1 else None
+        X, values = split(X, {"offset": None if classes > 1 else offset, "exposure": exposure})
         design = self.schema.read(X)
         shift = combined_offset(self.noise, values["offset"], values["exposure"])
         if by_class is not None:
-            shift = class_offsets(by_class, design.rows, len(classes))
-        y = np.zeros(design.rows)
-        loss = Loss("gaussian", "identity") if len(classes) == 1 else Loss("softmax", "softmax", classes=len(classes))
-        engine = Memory(design, y, None, shift, loss, centre=np.zeros(design.columns))
-        eta = engine.predict(engine.native(self.coef, classes))
-        if not np.all(np.isfinite(eta)):
-            design.check_finite()
-        return eta
+            shift = class_offsets(by_class, design.rows, classes)
+        loss = Loss("gaussian", "identity") if classes == 1 else Loss("softmax", "softmax", classes=classes)
+        centre = np.zeros(design.columns) if like is None else like.centre
+        intercept = like is None or like.intercept
+        return Memory(design, np.zeros(design.rows), None, shift, loss, intercept=intercept, centre=centre)
 
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row of X, at the fitted parameters."""

@@ -7,6 +7,7 @@ import numpy as np
 from neglog.design.faults import first_rows
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
+from neglog.engines.memory import Memory
 
 
 class ConvergenceWarning(UserWarning):
@@ -23,6 +24,14 @@ def checked(values: Any, what: str, *, zero: bool = False) -> Numbers | None:
         wanted = "≥ 0" if zero else "> 0"
         raise ValueError(f"{what} must be {wanted} and finite, but {first_rows(bad, len(values))} {values[bad[0]]:.6g}")
     return np.asarray(values, np.float64)
+
+
+def finite_prediction(engine: Memory, theta: Numbers) -> Numbers:
+    """The raw predictions; where they are no numbers, the error says which columns are to blame."""
+    eta = engine.predict(theta)
+    if not np.all(np.isfinite(eta)):
+        engine.design.check_finite()
+    return eta
 
 
 def class_offsets(offset: Any, rows: int, classes: int) -> Numbers:

@@ -27,8 +27,8 @@ THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 
 
-def solve(task: Task) -> Answer:
-    """The answer by the solver that fits noise and prior."""
+def solve(task: Task, theta: Numbers | None = None) -> Answer:
+    """The answer by the solver that fits noise and prior; some of them begin at theta, if that is given."""
     target = task.target
     if isinstance(target, Compound) and target.noise.power is None:
         return _solve_power(task)
@@ -40,7 +40,7 @@ def solve(task: Task) -> Answer:
         return _solve_huber(task, target)
     if isinstance(target, Squares) and target.noise.link.name == "identity":
         return _solve_squares(task)
-    return _solve_general(task)
+    return _solve_general(task, theta)
 
 
 def _answer(task: Task, solution: Solution) -> Answer:

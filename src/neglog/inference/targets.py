@@ -54,6 +54,12 @@ class Target(ABC):
         other.w, other.p = (None if v is None else v[rows] for v in (self.w, self.p))
         return other
 
+    def with_noise(self, noise: Any) -> Any:
+        """The same rows under another noise of the family; nothing is checked again."""
+        other = self.taken(ALL)
+        other.noise = noise
+        return other
+
     # ---- what the pass sees ------------------------------------------------------------------------------------------
 
     @property
@@ -100,10 +106,15 @@ class Target(ABC):
 
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         """-log p of each y at raw prediction eta under the filled noise, every constant included."""
-        return np.asarray(_with_precision(noise, p).given(eta).nll(y))
+        return np.asarray(with_precision(noise, p).given(eta).nll(y))
+
+    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+        """The first two derivatives of each row's nll in eta under the filled noise."""
+        gradient, hessian = with_precision(noise, self.p).gradient_hessian(self.raw, eta)
+        return np.asarray(gradient), np.asarray(hessian)
 
 
-def _with_precision(noise: Any, p: Numbers | None) -> Any:
+def with_precision(noise: Any, p: Numbers | None) -> Any:
     """The noise whose dispersion is divided by p, row by row."""
     if p is None:
         return noise
@@ -201,7 +212,16 @@ class HuberTarget(Target):
         return self.w
 
 
-class Counts(Target):
+class Repeated(Target):
+    """Noises whose precision p says how many times a row was observed: its nll counts p times."""
+
+    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+        gradient, hessian = noise.gradient_hessian(self.raw, eta)
+        p = 1.0 if self.p is None else self.p
+        return p * gradient, p * hessian
+
+
+class Counts(Repeated):
     """Poisson. A row of precision p states y as a rate: p y is the count, with mean p mu."""
 
     family = "poisson"
@@ -253,7 +273,7 @@ class Amounts(Target):
         return self.noise._replaced(_shape=float(1 / dispersion)) if self.open else self.noise
 
 
-class Binary(Target):
+class Binary(Repeated):
     """Bernoulli. A row of precision p states y as the share of ones among p trials."""
 
     family = "bernoulli"

@@ -52,6 +52,10 @@ class Proportional(Dispersion):
     def __init__(self, degrees: float) -> None:
         self.degrees = degrees
 
+    def constants(self, t: float) -> tuple[float, float, float]:
+        """C and its first two derivatives at t."""
+        return self.degrees * t, self.degrees, 0.0
+
     def profile(self, loss: float) -> Profile:
         """phi = U / degrees."""
         u = max(loss, 1e-300)

@@ -72,7 +72,7 @@ class Objective:
 
     @property
     def plain(self) -> bool:
-        """Whether steps are Newton's in all that is open: no dispersion follows them, nor is information their guide."""
+        """Whether steps are Newton's in all that is open: no dispersion follows, nor is information their guide."""
         return isinstance(self.dispersion, Known) and not self.expected
 
     def settle(self, *, expected: bool) -> bool:

@@ -1,0 +1,84 @@
+"""NegativeBinomial: what is believed about a count whose mean is known only up to a Gamma."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog.distributions.base import Distribution, quiet
+from neglog.distributions.expectation import numeric_entropy
+from neglog.distributions.lazy import special
+from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.poisson import poisson_draw
+from neglog.distributions.quantiles import smallest_integer
+from neglog.distributions.special import half_deviance, stirling_error
+
+
+class NegativeBinomial(Distribution):
+    r"""Counts, Poisson with a mean that is itself Gamma(mean, shape).
+
+    Density     p(y) = Gamma(y + shape) / (Gamma(shape) y!) q^shape (1 - q)^y,  q = shape / (shape + mean)   (a mass)
+    Domain      y = 0, 1, 2, ...; mean > 0; shape > 0
+    """
+
+    shape: Parameter
+    domains: ClassVar = {"mean": POSITIVE, "shape": POSITIVE}
+
+    support = "y = 0, 1, 2, …"
+    bounds = (0.0, np.inf)
+    measure = "mass"
+    examples = ({"mean": 3.0, "shape": 2.0}, {"mean": 0.4, "shape": 0.7}, {"mean": 60.0, "shape": 500.0})
+
+    def __init__(self, mean: Parameter, shape: Parameter) -> None:
+        self._state(mean=mean, shape=shape)
+
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats; +inf outside 0, 1, 2, ..."""
+
+        def compute(x: Any) -> Any:
+            mean, shape = self._known("mean", "shape")
+            # a binomial at its saddle point (Loader 2000), because differences of log Gamma lose digits
+            counts = np.where(x > 0, x, 1.0)
+            trials = shape + counts
+            errors = stirling_error(trials) - stirling_error(shape) - stirling_error(counts)
+            share = shape / (shape + mean)
+            deviances = half_deviance(shape, trials * share, 1.0) + half_deviance(counts, trials * (1 - share), 1.0)
+            nats = deviances - errors - 0.5 * np.log(shape / (2 * np.pi * trials * counts))
+            nats = np.where(x == 0, shape * np.log1p(mean / shape), nats)
+            return np.where((x >= 0) & (x == np.floor(x)) & (x < np.inf), nats, np.where(np.isnan(x), np.nan, np.inf))
+
+        return self._elementwise(compute, y, "y")
+
+    def _tail(self, y: Any, upper: bool) -> Any:
+        mean, shape = self._known("mean", "shape")
+        return _count_tail(y, mean, shape, upper)
+
+    def _quantile(self, q: Any, upper: bool) -> Any:
+        mean, shape = self._known("mean", "shape")
+        start = mean + 10 * np.sqrt(mean + np.square(mean) / shape)
+        return smallest_integer(lambda k, m, r: _count_tail(k, m, r, upper), q, upper, start, mean, shape)
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        mean, spread = self._known("mean", "shape")
+        return poisson_draw(rng, rng.standard_gamma(spread, shape) * (mean / spread))
+
+    def mean(self) -> Any:
+        return self._over_shape(self._known("mean"))
+
+    @quiet
+    def variance(self) -> Any:
+        mean, shape = self._known("mean", "shape")
+        return self._over_shape(mean + np.square(mean) / shape)
+
+    def _entropy(self) -> Any:
+        return numeric_entropy(self)
+
+
+def _count_tail(y: Any, mean: Any, shape: Any, upper: bool) -> Any:
+    counts = np.floor(y)
+    inner = np.clip(counts, 0, 1e300)
+    if upper:
+        inside = special.betainc(inner + 1, shape, mean / (shape + mean))
+    else:
+        inside = special.betainc(shape, inner + 1, shape / (shape + mean))
+    return np.where(counts < 0, float(upper), np.where(counts == np.inf, float(not upper), inside))

@@ -1,0 +1,89 @@
+"""StudentT: what is believed about a mean, or the next value, when the spread is estimated too."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog.distributions.base import Distribution, quiet
+from neglog.distributions.lazy import special
+from neglog.distributions.parameters import POSITIVE, REAL, Parameter
+
+
+class StudentT(Distribution):
+    r"""A Gaussian whose precision is itself Gamma: heavier tails the fewer the degrees of freedom.
+
+    Density     p(y) = (1 + z^2 / df)^(-(df + 1) / 2) / (scale sqrt(df) B(1/2, df / 2)),  z = (y - loc) / scale
+    Domain      y any number; df > 0; scale > 0
+    """
+
+    df: Parameter
+    loc: Parameter
+    scale: Parameter
+    domains: ClassVar = {"df": POSITIVE, "loc": REAL, "scale": POSITIVE}
+
+    support = "y any number"
+    examples = (
+        {"df": 30.0, "loc": 0.0, "scale": 1.0},
+        {"df": 7.5, "loc": -2.0, "scale": 0.3},
+        {"df": 900.0, "loc": 10.0, "scale": 40.0},
+    )
+
+    def __init__(self, df: Parameter, loc: Parameter = 0.0, scale: Parameter = 1.0) -> None:
+        self._state(df=df, loc=loc, scale=scale)
+
+    def _standardised(self, y: Any) -> Any:
+        loc, scale = self._known("loc", "scale")
+        return (y - loc) / scale
+
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats."""
+
+        def compute(x: Any) -> Any:
+            df, scale = self._known("df", "scale")
+            z = self._standardised(x)
+            return 0.5 * (df + 1) * np.log1p(z * z / df) + self._constant() + np.log(scale)
+
+        return self._elementwise(compute, y, "y")
+
+    def _constant(self) -> Any:
+        df = self._known("df")
+        return 0.5 * np.log(df) + special.betaln(0.5, np.multiply(0.5, df))
+
+    def _tail(self, y: Any, upper: bool) -> Any:
+        df = self._known("df")
+        z = self._standardised(y) * (-1 if upper else 1)
+        # of the two tails the smaller, which keeps its digits
+        with np.errstate(all="ignore"):
+            far = 0.5 * special.betainc(np.multiply(0.5, df), 0.5, 1 / (1 + z * z / df))
+        return np.where(z <= 0, far, 1 - far)
+
+    def _quantile(self, q: Any, upper: bool) -> Any:
+        df, loc, scale = self._known("df", "loc", "scale")
+        tail = np.where(q < 0.5, q, 1 - q)
+        with np.errstate(all="ignore"):
+            share = special.betaincinv(np.multiply(0.5, df), 0.5, 2 * tail)
+            z = -np.sqrt(df * (1 / share - 1))
+        z = np.where(tail == 0, -np.inf, np.where(tail == 0.5, 0.0, z))
+        return loc + scale * np.where((q < 0.5) != upper, z, -z)
+
+    def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+        df, loc, scale = self._known("df", "loc", "scale")
+        return loc + scale * rng.standard_t(df, shape)
+
+    @quiet
+    def mean(self) -> Any:
+        df, loc = self._known("df", "loc")
+        return self._over_shape(np.where(np.asarray(df) > 1, loc, np.nan))
+
+    @quiet
+    def variance(self) -> Any:
+        df, scale = np.asarray(self._known("df")), self._known("scale")
+        finite = np.square(scale) * df / (df - 2)
+        return self._over_shape(np.where(df > 2, finite, np.where(df > 1, np.inf, np.nan)))
+
+    def _entropy(self) -> Any:
+        df, scale = self._known("df", "scale")
+        half = np.multiply(0.5, df)
+        spread = (half + 0.5) * (special.digamma(half + 0.5) - special.digamma(half))
+        return self._over_shape(spread + self._constant() + np.log(scale))

@@ -1,0 +1,152 @@
+"""Coefficients and open parameters of the noise as one vector, and minus the log of their posterior density.
+
+The vector is (theta, v): theta in the core's order, v the open parameters of the noise, each on the scale where it may
+take any value and where its prior is flat: the logarithm, but for the power of a Tweedie noise the power itself.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions.arrays import Numbers
+from neglog.engines.memory import Memory
+from neglog.inference.answer import Answer, Task
+from neglog.inference.targets import Absolutes, Target, with_precision
+from neglog.solvers.objective import Objective
+
+STEP = 1e-4  # of v, for differences
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Second derivatives of minus the log posterior at a point, with the point."""
+
+    theta: Numbers
+    v: Numbers
+    matrix: Numbers
+
+
+class Joint:
+    """Minus the log posterior density of one fit's coefficients and open parameters, up to a constant."""
+
+    def __init__(self, task: Task, answer: Answer) -> None:
+        self.task, self.answer = task, answer
+        self.names = task.target.open
+        self.labels = tuple(name if name == "power" else f"log {name}" for name in self.names)
+
+    # ---- the noise at v ----------------------------------------------------------------------------------------------
+
+    @property
+    def start(self) -> Numbers:
+        """v of the fit."""
+        values = [getattr(self.answer.noise, name) for name in self.names]
+        return np.array([x if name == "power" else np.log(x) for name, x in zip(self.names, values, strict=True)])
+
+    def noise(self, v: Numbers) -> Any:
+        """The noise with its open parameters at v; v may have a leading axis of many values."""
+        if not self.names:
+            return self.answer.noise
+        values = {f"_{name}": v[..., k] if name == "power" else np.exp(v[..., k]) for k, name in enumerate(self.names)}
+        plain = {name: float(x) if np.ndim(x) == 0 else x for name, x in values.items()}
+        return self.answer.noise._replaced(**plain)
+
+    def target(self, v: Numbers) -> Target:
+        """The target under that noise, nothing open."""
+        target: Target = self.task.target.with_noise(self.noise(v))
+        return target
+
+    def engine(self, target: Target) -> Memory:
+        """The rows under the target's loss."""
+        engine = self.answer.engine
+        fixed = not self.names or self.names[0] in ("shape", "dispersion") or target.family in ("gaussian", "laplace")
+        return engine if fixed else engine.with_loss(target.loss)
+
+    # ---- density -----------------------------------------------------------------------------------------------------
+
+    def objective(self, target: Target) -> Objective:
+        """The objective in theta at that noise."""
+        objective = Objective(self.engine(target), self.task.penalty, target.dispersion())
+        objective.expected = isinstance(target, Absolutes)  # whose curvature is 0 almost everywhere
+        return objective
+
+    def nll(self, theta: Numbers, target: Target) -> float:
+        """-log p of the sample, every constant included."""
+        return target.total(self._without_idle(target.rows_nll(target.noise, self.eta(theta), target.p, target.raw)))
+
+    def eta(self, theta: Numbers) -> Numbers:
+        """The raw predictions of the rows."""
+        return self.answer.engine.predict(theta)
+
+    def slopes(self, eta: Numbers, target: Target) -> Numbers:
+        """The derivative of each row's nll in v, (rows, len(v))."""
+        if not self.names:
+            return np.zeros((len(target.raw), 0))
+        law = with_precision(target.noise, target.p).given(eta)
+        gradient = law.parameter_gradient(target.raw)
+        parts = [gradient[name] if name == "power" else gradient[name] * getattr(law, name) for name in self.names]
+        return np.stack([self._without_idle(np.broadcast_to(part, eta.shape)) for part in parts], axis=-1)
+
+    def _without_idle(self, values: Any) -> Numbers:
+        """Rows without weight may lie outside the support: they count nothing."""
+        w = self.task.target.w
+        return np.asarray(values) if w is None else np.where(w > 0, values, 0.0)
+
+    def gradient(self, theta: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
+        """Of the smooth part, in theta and in v."""
+        target = self.target(v)
+        point = self.objective(target).at(theta, False)
+        slopes = self.slopes(self.eta(theta), target) if self.names else np.zeros((1, 0))
+        if target.w is not None and self.names:
+            slopes = target.w[:, None] * slopes
+        return point.gradient, slopes.sum(axis=0)
+
+    def curvature(self) -> Curvature:
+        """At the fit. In v by differences of the gradients, which are exact."""
+        theta, v = self.answer.theta, self.start
+        hessian = self.objective(self.target(v)).at(theta, True).hessian
+        assert hessian is not None
+        n, m = len(theta), len(v)
+        matrix = np.empty((n + m, n + m))
+        matrix[:n, :n] = hessian
+        for k in range(m):
+            shift = STEP * np.eye(m)[k]
+            above, below = self.gradient(theta, v + shift), self.gradient(theta, v - shift)
+            matrix[:n, n + k] = matrix[n + k, :n] = (above[0] - below[0]) / (2 * STEP)
+            matrix[n:, n + k] = (above[1] - below[1]) / (2 * STEP)
+        matrix[n:, n:] = 0.5 * (matrix[n:, n:] + matrix[n:, n:].T)
+        return Curvature(theta, v, matrix)
+
+    # ---- from the core's order to people's ---------------------------------------------------------------------------
+
+    def public_names(self) -> tuple[str, ...]:
+        """Intercept, coefficients, then the noise; for classes, one class after the other."""
+        engine = self.task.engine
+        own = ("intercept",) * engine.intercept + engine.design.names
+        if engine.loss.classes > 1:
+            labels = self.task.target.classes  # type: ignore[attr-defined]
+            return tuple(f"{label}: {name}" for label in labels for name in own)
+        return own + self.labels
+
+    def public_matrix(self) -> Numbers:
+        """What takes (theta, v) to the values of `public_names`: columns as they are, not centred."""
+        engine = self.task.engine
+        columns, classes = engine.columns, engine.loss.classes
+        one = np.zeros((columns, columns))
+        first = int(engine.intercept)
+        one[np.arange(first, columns), engine.places] = 1.0
+        if engine.intercept:
+            one[0, 0] = 1.0
+            one[0, engine.places] = -engine.centre
+        size = columns * classes + len(self.names)
+        matrix = np.eye(size)
+        for k in range(classes):
+            matrix[k * columns : (k + 1) * columns, k * columns : (k + 1) * columns] = one
+        if classes > 1:  # of classes only differences count where nothing else holds them
+            for j in np.flatnonzero(np.append(np.ones(first, bool), self._flat_columns())):
+                rows = np.arange(classes) * columns + j
+                matrix[rows] -= matrix[rows].mean(axis=0)
+        return matrix
+
+    def _flat_columns(self) -> Numbers:
+        return np.asarray(self.task.penalty.flat[: self.task.engine.columns][self.task.engine.places])

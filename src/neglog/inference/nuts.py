@@ -1,0 +1,309 @@
+"""No-U-Turn sampling of a fit's posterior, through nutpie: exact where Laplace's approximation is not."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neglog.distributions import Bernoulli, Categorical
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.mixture import Mixture
+from neglog.inference.joint import Joint
+from neglog.inference.posterior import Posterior, checked_level, improper, refuse_improper, shared_shifts, whitened
+from neglog.inference.rows import finite_prediction
+from neglog.solvers.dispersion import Known
+
+if TYPE_CHECKING:
+    from neglog.inference.result import Fit
+
+TUNE = 300  # draws that only adapt the step, which the metric makes nearly right from the start
+PREDICTIVE_DRAWS = 400  # of the parameters, for predictive laws
+GOOD_RHAT = 1.01
+FEW = 100  # effective draws per chain below which quantiles are rough
+
+
+class SamplingWarning(UserWarning):
+    """Draws that may not represent the posterior: divergences, chains that disagree, too few effective draws."""
+
+
+class NutsPosterior(Posterior):
+    """Draws from the posterior: `draws` has the shape (chains, draws, values).
+
+    `complete` is False when sampling was interrupted; then the draws so far are kept. `divergences`, `rhat` and `ess`
+    are those of ArviZ.
+    """
+
+    def __init__(self, fit: "Fit", joint: Joint, trace: Any, complete: bool) -> None:
+        self.fit, self.joint, self.complete = fit, joint, complete
+        self.names = joint.public_names()
+        self._native = trace.native
+        self._turn = joint.public_matrix()
+        self.draws = self._native @ self._turn.T
+        self.divergences = int(trace.divergences)
+        self.evidence = np.nan  # draws alone do not tell it
+        self._diagnose()
+
+    def _diagnose(self) -> None:
+        import arviz
+
+        data = self.to_arviz()
+        self.rhat, self.ess = self._in_order(arviz.rhat(data)), self._in_order(arviz.ess(data))
+        troubles = []
+        if self.divergences:
+            troubles.append(
+                f"{self.divergences} draws diverged: the posterior bends more sharply than the steps can follow; "
+                "a stronger prior helps, or a larger target_accept"
+            )
+        if self.draws.shape[0] > 1 and np.nanmax(self.rhat) > GOOD_RHAT:
+            worst = self.names[int(np.nanargmax(self.rhat))]
+            troubles.append(f"the chains disagree about {worst} (R-hat {np.nanmax(self.rhat):.3f}); draw more")
+        if np.nanmin(self.ess) < FEW * self.draws.shape[0]:
+            worst = self.names[int(np.nanargmin(self.ess))]
+            troubles.append(f"only {np.nanmin(self.ess):.0f} effective draws of {worst}; draw more")
+        if not self.complete:
+            troubles.append(f"sampling was interrupted after {self.draws.shape[1]} draws per chain")
+        if troubles:
+            warnings.warn("; ".join(troubles), SamplingWarning, stacklevel=4)
+
+    def _in_order(self, judged: Any) -> Numbers:
+        """What ArviZ says about each variable, in the order of `names`."""
+        values = getattr(judged, "posterior", judged)
+        engine = self.joint.task.engine
+        parts = [np.asarray(values["coef"]).reshape(engine.loss.classes, -1)]
+        if engine.intercept:
+            parts.insert(0, np.asarray(values["intercept"]).reshape(engine.loss.classes, 1))
+        noise = [float(values[name]) for name in self.joint.names]
+        return np.append(np.concatenate(parts, axis=1).ravel(), noise)
+
+    @property
+    def _flat(self) -> Numbers:
+        return np.asarray(self.draws.reshape(-1, self.draws.shape[-1]))
+
+    @property
+    def mean(self) -> Numbers:
+        return np.asarray(self._flat.mean(axis=0))
+
+    @property
+    def std(self) -> Numbers:
+        return np.asarray(self._flat.std(axis=0, ddof=1))
+
+    def covariance(self) -> Numbers:
+        return np.atleast_2d(np.cov(self._flat.T))
+
+    def interval(self, level: float = 0.9) -> Numbers:
+        tail = 0.5 - 0.5 * checked_level(level)
+        return np.asarray(np.quantile(self._flat, [tail, 1 - tail], axis=0).T)
+
+    def sample(self, n: int = 1000, rng: Any = None) -> Numbers:
+        """Draws, in random order; those there are, again and again if `n` is larger."""
+        count = len(self._flat)
+        order = np.random.default_rng(rng).permutation(count)
+        return self._flat[order[np.arange(n) % count]]
+
+    def predictive(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        engine = self.fit._prediction_engine(X, offset, exposure, self.joint.task.engine)
+        flat = self._native.reshape(-1, self._native.shape[-1])
+        chosen = flat[np.linspace(0, len(flat) - 1, min(PREDICTIVE_DRAWS, len(flat))).astype(int)]
+        width, noise = engine.width, self.fit.noise
+        eta = np.stack([finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in chosen])
+        if isinstance(noise, Categorical):
+            return Categorical(np.mean(noise.given(eta).p, axis=0))
+        laws = self.joint.noise(chosen[:, width:])
+        columns = {f"_{name}": np.reshape(getattr(laws, name), (-1, 1)) for name in self.joint.names}
+        mixed = laws._replaced(**columns).given(eta)
+        if isinstance(noise, Bernoulli):
+            return Bernoulli(np.mean(mixed.p, axis=0))
+        return Mixture(mixed, np.full(len(chosen), 1 / len(chosen)))
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ knows them: `coef`, `intercept`, and the parameters of the noise by name."""
+        import arviz
+
+        engine = self.joint.task.engine
+        classes, first = engine.loss.classes, int(engine.intercept)
+        block = self.draws[..., : engine.width].reshape(*self.draws.shape[:2], classes, engine.columns)
+        values: dict[str, Any] = {"coef": block[..., first:]}
+        if first:
+            values["intercept"] = block[..., 0]
+        if classes == 1:
+            values = {name: part[:, :, 0] for name, part in values.items()}
+        noise = self.joint.noise(self.draws[..., engine.width :])
+        values |= {name: np.asarray(getattr(noise, name)) for name in self.joint.names}
+        dims = {"coef": ["class", "column"] if classes > 1 else ["column"]}
+        coords: dict[str, Any] = {"column": list(engine.design.names)}
+        if classes > 1:
+            dims["intercept"], coords["class"] = ["class"], list(self.fit.classes)
+        if arviz.__version__.startswith("0."):
+            return arviz.from_dict(posterior=values, dims=dims, coords=coords)
+        return arviz.from_dict({"posterior": values}, dims=dims, coords=coords)
+
+    def _title(self) -> str:
+        return f"Posterior by the No-U-Turn sampler: {self.fit.noise!r}, prior {self.fit.prior!r}"
+
+    def _caption(self) -> str:
+        chains, draws, _ = self.draws.shape
+        text = f"{chains} chains of {draws} draws, least ESS {np.nanmin(self.ess):.0f}"
+        if chains > 1:
+            text += f", largest R-hat {np.nanmax(self.rhat):.3f}"
+        if self.divergences:
+            text += f", {self.divergences} divergences"
+        return text if self.complete else f"{text}, interrupted"
+
+
+class Trace:
+    """What the sampler left: (chains, draws, values) in the core's order, as many draws as every chain has."""
+
+    def __init__(self, data: Any, density: "Density") -> None:
+        draws = np.asarray(data.posterior["x"].values, np.float64)
+        finished = np.isfinite(draws).all(axis=2).all(axis=0)
+        self.native = density.native(draws[:, finished])
+        stats = data.sample_stats
+        self.divergences = np.count_nonzero(np.asarray(stats["diverging"].values)[:, finished] > 0)
+
+
+class Density:
+    """The log posterior density in coordinates x, about the mode, in which it looks like a standard Gaussian."""
+
+    def __init__(self, joint: Joint) -> None:
+        self.joint = joint
+        self.engine = joint.answer.engine.on_one_thread()
+        self.width = self.engine.width
+        self.dispersion: Any = joint.task.target.dispersion()
+        # log dispersion per unit of the open parameter's logarithm; 0 where the parameter is part of the loss
+        logs = {"gaussian": 2.0, "laplace": 1.0, "gamma": -1.0, "tweedie": 1.0}
+        self.in_logs = logs.get(joint.task.target.family, 0.0) if len(joint.names) == 1 else 0.0
+        penalty = joint.task.penalty
+        curvature = joint.curvature()
+        # a Laplace prior has the variance of a Gaussian of scale sqrt(2) b
+        curvature.matrix[np.diag_indices(self.width)] += 0.5 * penalty.strength**2
+        self.power = joint.names.index("power") if "power" in joint.names else None
+        self.centre = np.append(curvature.theta, self._unbound(curvature.v))
+        matrix = curvature.matrix * np.outer(*[np.append(np.ones(self.width), self._stretch(curvature.v))] * 2)
+        self.root, null = whitened(matrix)
+        if null.shape[1] > shared_shifts(joint):
+            raise improper(joint, null[: self.width])
+
+    def _unbound(self, v: Numbers) -> Numbers:
+        """The power of a Tweedie noise, which lies between 1 and 2, as its log odds."""
+        u = np.array(v)
+        if self.power is not None:
+            p = u[..., self.power]
+            u[..., self.power] = np.log((p - 1) / (2 - p))
+        return u
+
+    def _bound(self, u: Numbers) -> Numbers:
+        v = np.array(u)
+        if self.power is not None:
+            v[..., self.power] = 1 + 1 / (1 + np.exp(-u[..., self.power]))
+        return v
+
+    def _stretch(self, v: Numbers) -> Numbers:
+        """dv / du."""
+        stretch = np.ones(len(v))
+        if self.power is not None:
+            stretch[self.power] = (v[self.power] - 1) * (2 - v[self.power])
+        return stretch
+
+    def native(self, x: Numbers) -> Numbers:
+        """Draws in the core's order, the noise's parameters as `Joint` has them."""
+        z = self.centre + x @ self.root.T
+        return np.concatenate([z[..., : self.width], self._bound(z[..., self.width :])], axis=-1)
+
+    def __call__(self, x: Numbers) -> tuple[float, Numbers]:
+        """The log density up to a constant, and its gradient."""
+        z = self.centre + self.root @ x
+        theta, joint = z[: self.width], self.joint
+        penalty = joint.task.penalty
+        extra, pull = penalty.quadratic(theta)
+        if not penalty.smooth:
+            away = theta - penalty.kink
+            extra += float(penalty.strength @ np.abs(away))
+            pull = pull + penalty.strength * np.sign(away)
+        with np.errstate(all="ignore"):
+            value, gradient = self._of_rows(theta, z[self.width :])
+        gradient[: self.width] += pull
+        value += extra
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return -np.inf, np.zeros(len(x))
+        return -value, -(self.root.T @ gradient)
+
+    def _of_rows(self, theta: Numbers, u: Numbers) -> tuple[float, Numbers]:
+        """-log p of the sample up to a constant, with its gradient in theta and u."""
+        if not (len(u) == 0 or self.in_logs):
+            return self._by_rows(theta, u)
+        loss, gradient, _ = self.engine.evaluate(theta, False)
+        if isinstance(self.dispersion, Known):
+            return loss / self.dispersion.dispersion, gradient / self.dispersion.dispersion
+        # only the dispersion is open, whose logarithm is a multiple of u: then sums over rows are enough
+        t = self.in_logs * float(u[0])
+        value, slope, _ = self.dispersion.constants(t)
+        shrink = np.exp(-t)
+        half_deviance = shrink * (loss - self.dispersion.saturated)
+        return half_deviance + value, np.append(shrink * gradient, self.in_logs * (slope - half_deviance))
+
+    def _by_rows(self, theta: Numbers, u: Numbers) -> tuple[float, Numbers]:
+        joint, v = self.joint, self._bound(u)
+        target = joint.target(v)
+        engine = self.engine if joint.engine(target) is joint.answer.engine else self.engine.with_loss(target.loss)
+        _, gradient, _ = engine.evaluate(theta, False)
+        eta = engine.predict(theta)
+        slopes = joint.slopes(eta, target)
+        rows = target.rows_nll(target.noise, eta, target.p, target.raw)
+        w = target.w
+        value = float(np.sum(rows) if w is None else np.sum(np.where(w > 0, w * rows, 0.0)))
+        in_v = slopes.sum(axis=0) if w is None else w @ slopes
+        stretch = self._stretch(v)
+        if self.power is not None:  # the prior is flat in the power, not in its log odds
+            value -= float(np.log(stretch[self.power]))
+            in_v[self.power] += (2 * v[self.power] - 3) / stretch[self.power]
+        phi = target.dispersion().dispersion  # type: ignore[attr-defined]
+        return value, np.append(gradient / phi, in_v * stretch)
+
+
+def nuts_posterior(
+    fit: "Fit",
+    joint: Joint,
+    *,
+    draws: int = 1000,
+    tune: int = TUNE,
+    chains: int = 4,
+    rng: Any = None,
+    progress: bool = True,
+    target_accept: float = 0.8,
+) -> NutsPosterior:
+    """Sample; an interrupt keeps the draws so far."""
+    refuse_improper(joint)
+    try:
+        import nutpie
+        from nutpie.compiled_pyfunc import from_pyfunc
+    except ImportError:
+        raise ImportError('method="nuts" needs nutpie and ArviZ: pip install "neglog[bayes]"') from None
+    density = Density(joint)
+    size = density.root.shape[1]
+    generator = np.random.default_rng(rng)
+    starts = generator.standard_normal(size)
+    model = from_pyfunc(
+        size,
+        lambda: lambda x: density(x),
+        lambda *_: lambda x: {"x": np.asarray(x)},
+        [np.dtype(np.float64)],
+        [(size,)],
+        ["x"],
+        make_initial_point_fn=lambda seed: starts * np.random.default_rng(seed).choice([-1.0, 1.0], size),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = nutpie.sample(
+            model,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            seed=int(generator.integers(2**31)),
+            save_warmup=False,
+            progress_bar=progress,
+            target_accept=target_accept,
+        )
+    trace = Trace(data, density)
+    if trace.native.shape[1] == 0:
+        raise RuntimeError("sampling was interrupted before the first draw")
+    return NutsPosterior(fit, joint, trace, complete=trace.native.shape[1] == draws)

@@ -1,0 +1,162 @@
+"""Priors whose scale is learned."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import ARDRegression, BayesianRidge, RidgeCV
+
+import neglog as nl
+
+CLOSE = {"alpha_1": 0.0, "alpha_2": 0.0, "lambda_1": 0.0, "lambda_2": 0.0, "tol": 1e-10, "max_iter": 5000}
+
+
+def regression(n=150, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    theta = rng.normal(size=d) * 0.4
+    return X, X @ theta, rng
+
+
+def test_the_same_optimum_as_bayesian_ridge():
+    X, eta, rng = regression()
+    y = eta + 0.5 * rng.normal(size=150)
+    fit = nl.fit(X, y, nl.Gaussian(), nl.Gaussian(), intercept=False, standardize=False)
+    peer = BayesianRidge(fit_intercept=False, **CLOSE).fit(X, y)
+    assert fit.prior.scale == pytest.approx(peer.lambda_**-0.5, rel=1e-5)
+    assert fit.noise.scale == pytest.approx(peer.alpha_**-0.5, rel=1e-5)
+    np.testing.assert_allclose(fit.coef, peer.coef_, rtol=1e-5)
+
+
+def test_diabetes_against_bayesian_ridge():
+    X, y = load_diabetes(return_X_y=True)
+    y = y - y.mean()
+    fit = nl.fit(X, y, nl.Gaussian(), nl.Gaussian(), intercept=False)
+    peer = BayesianRidge(fit_intercept=False, **CLOSE).fit(X, y)
+    np.testing.assert_allclose(fit.prior.scale, peer.lambda_**-0.5, rtol=1e-4)
+    np.testing.assert_allclose(fit.coef, peer.coef_, rtol=1e-4)
+
+
+def test_the_same_optimum_as_automatic_relevance():
+    X, _, rng = regression(200, 4)
+    y = X @ [1.0, -0.5, 0.3, 0.2] + 0.5 * rng.normal(size=200)
+    fit = nl.fit(X, y, nl.Gaussian(), nl.Gaussian(groups=range(4)), intercept=False, standardize=False)
+    peer = ARDRegression(fit_intercept=False, threshold_lambda=1e12, **CLOSE).fit(X, y)
+    np.testing.assert_allclose(fit.prior.scale, peer.lambda_**-0.5, rtol=1e-3)
+    np.testing.assert_allclose(fit.coef, peer.coef_, rtol=1e-4)
+
+
+def test_a_group_that_does_not_matter_is_shrunk_away():
+    X, _, rng = regression(400, 6)
+    y = X[:, :3] @ [1.0, -0.8, 0.6] + 0.5 * rng.normal(size=400)
+    fit = nl.fit(X, y, nl.Gaussian(), nl.Gaussian(groups=["real"] * 3 + ["noise"] * 3))
+    assert fit.prior.scale[0] > 10 * fit.prior.scale[3]
+    assert np.max(np.abs(fit.coef[3:])) < 0.05
+    counts = rng.poisson(np.exp(X[:, :3] @ [0.4, -0.3, 0.3]))
+    glm = nl.fit(X, counts, nl.Poisson(), nl.Gaussian(groups=["real"] * 3 + ["noise"] * 3))
+    assert glm.prior.scale[0] > 3 * glm.prior.scale[3]
+
+
+@pytest.mark.parametrize("noise", [nl.Gaussian(scale=0.5), nl.Poisson(), nl.Bernoulli(), nl.Gamma(shape=2.0)], ids=repr)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_no_other_scale_has_more_evidence(noise, intercept):
+    X, eta, rng = regression()
+    y = np.asarray(noise.given(eta).sample(rng=rng), float)
+    fit = nl.fit(X, y, noise, nl.Gaussian(), intercept=intercept, standardize=False)
+    best = fit.posterior().evidence
+    for factor in (0.9, 0.99, 1.01, 1.1):
+        other = nl.fit(X, y, noise, nl.Gaussian(scale=factor * fit.prior.scale), intercept=intercept)
+        assert other.posterior().evidence < best + 1e-6
+
+
+def test_columns_of_unit_variance_share_the_scale():
+    X, eta, rng = regression()
+    y = rng.poisson(np.exp(eta))
+    units = np.array([1.0, 100.0, 0.01, 3.0, 1e4])
+    fit, wide = nl.fit(X, y, nl.Poisson(), nl.Gaussian()), nl.fit(X * units, y, nl.Poisson(), nl.Gaussian())
+    np.testing.assert_allclose(wide.coef * units, fit.coef, rtol=1e-4)
+    np.testing.assert_allclose(wide.prior.scale * units, fit.prior.scale, rtol=1e-3)
+    np.testing.assert_allclose(
+        fit.prior.scale * X.std(axis=0), np.full(5, fit.prior.scale[0] * X[:, 0].std()), rtol=1e-9
+    )
+    stated = nl.fit(X * units, y, nl.Poisson(), nl.Gaussian(scale=0.3), standardize=True)
+    plain = nl.fit(X, y, nl.Poisson(), nl.Gaussian(scale=0.3 / X.std(axis=0)))
+    np.testing.assert_allclose(stated.coef * units, plain.coef, rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [nl.Gaussian(), nl.Poisson()], ids=repr)
+def test_every_form_of_the_data(noise):
+    pandas = pytest.importorskip("pandas", reason="a table to fit")
+    rng = np.random.default_rng(1)
+    table = pandas.DataFrame({"x": rng.normal(size=300), "level": rng.choice(list("abcd"), 300)})
+    effect = table["level"].map({"a": 0.0, "b": 0.5, "c": -0.4, "d": 0.2}).to_numpy() + 0.3 * table["x"].to_numpy()
+    y = np.asarray(
+        noise._replaced(**({"_scale": 0.5} if "scale" in noise.parameters else {})).given(effect).sample(rng=2)
+    )
+    dense = np.column_stack([table["x"], *(table["level"] == level for level in "abcd")]).astype(float)
+    fits = [nl.fit(X, y, noise, nl.Gaussian()) for X in (table, dense, sparse.csr_array(dense))]
+    for fit in fits[1:]:
+        np.testing.assert_allclose(fit.coef, fits[0].coef, atol=1e-4)
+        np.testing.assert_allclose(fit.prior.scale, fits[0].prior.scale, rtol=1e-3)
+
+
+def test_held_out_nats_are_no_worse_than_of_cross_validation():
+    X, y = load_diabetes(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(y))
+    train, test = rows[:300], rows[300:]
+    fit = nl.fit(X[train], y[train], nl.Gaussian(), nl.Gaussian())
+    peer = RidgeCV(np.geomspace(1e-3, 1e3, 61)).fit(X[train], y[train])
+    sigma = np.sqrt(np.mean((y[train] - peer.predict(X[train])) ** 2))
+    ours = fit.distribution(X[test]).nll(y[test]).mean()
+    theirs = nl.Gaussian(peer.predict(X[test]), sigma).nll(y[test]).mean()
+    assert ours < theirs + 0.005
+
+
+def test_a_laplace_prior_by_leave_one_out():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 30))
+    y = rng.poisson(np.exp(0.6 * X[:, 0] - 0.5 * X[:, 1] + 0.2))
+    fit = nl.fit(X, y, nl.Poisson(), nl.Laplace())
+    assert fit.coef[0] > 0.4
+    assert fit.coef[1] < -0.3
+    assert np.count_nonzero(fit.coef) < 25
+    assert fit.converged
+    best = fit.loo().total
+    for factor in (0.5, 2.0):
+        other = nl.fit(X, y, nl.Poisson(), nl.Laplace(scale=factor * fit.prior.scale))
+        assert other.loo().total > best - 0.2
+
+
+def test_the_filled_prior_gives_the_same_fit():
+    X, eta, rng = regression()
+    y = rng.poisson(np.exp(eta))
+    for prior in (nl.Gaussian(), nl.Laplace()):
+        learned = nl.fit(X, y, nl.Poisson(), prior)
+        again = nl.fit(X, y, nl.Poisson(), learned.prior)
+        np.testing.assert_allclose(again.coef, learned.coef, atol=1e-6)
+        assert again.objective == pytest.approx(learned.objective, rel=1e-10)
+
+
+def test_noise_alone_learns_a_small_scale():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(500, 4))
+    fit = nl.fit(X, rng.normal(size=500), nl.Gaussian(), nl.Gaussian())
+    assert np.max(np.abs(fit.coef)) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (nl.Gaussian() * nl.Laplace(scale=1.0), "only one scale of a prior can be learned"),
+        (nl.Gaussian(groups=["a", "b"]), "one label per coefficient, 5 of them"),
+    ],
+)
+def test_errors(prior, message):
+    X, eta, _ = regression()
+    with pytest.raises(ValueError, match=message):
+        nl.fit(X, eta, nl.Gaussian(), prior)
+    with pytest.raises(ValueError, match="needs a smooth loss"):
+        nl.fit(X, eta, nl.Laplace(), nl.Laplace())
+    with pytest.raises(ValueError, match="without columns"):
+        nl.fit(np.empty((5, 0)), np.arange(5.0), nl.Gaussian(), nl.Gaussian())

@@ -1,0 +1,178 @@
+"""No-U-Turn sampling against truths that are known, and the calibration of posteriors by simulation."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import neglog as nl
+
+pytest.importorskip("nutpie", reason="the sampler, of the extra neglog[bayes]")
+pytest.importorskip("arviz", reason="its diagnostics, of the extra neglog[bayes]")
+
+
+def regression(n=80, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 1
+    return X, X @ np.array([0.5, -0.4, 0.2])[:d], rng
+
+
+def sampled(fit, draws=500, seed=1, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit.posterior("nuts", draws=draws, rng=seed, progress=False, **options)
+
+
+def check_moments(draws, mean, std):
+    """Within the Monte Carlo error of the effective draws."""
+    assert np.all(np.abs(draws.mean - mean) < 5 * std / np.sqrt(draws.ess))
+    np.testing.assert_allclose(draws.std, std, rtol=8 / np.sqrt(np.min(draws.ess)))
+
+
+def test_gaussian_noise_against_the_exact_posterior():
+    X, eta, rng = regression()
+    fit = nl.fit(X, eta + 0.5 * rng.normal(size=80), nl.Gaussian(scale=0.5), nl.Gaussian(scale=1.0))
+    exact, draws = fit.posterior(), sampled(fit)
+    assert draws.names == exact.names
+    check_moments(draws, exact.mean, exact.std)
+    assert draws.divergences == 0
+    assert np.max(draws.rhat) < 1.02
+    assert draws.complete
+
+
+def test_poisson_rate_against_its_conjugate():
+    """One rate with a flat prior on its log: the posterior of the rate is Gamma(sum y, n)."""
+    y = np.array([3.0, 1, 4, 1, 5, 9, 2, 6])
+    draws = sampled(nl.fit(np.empty((8, 0)), y, nl.Poisson()), 1500)
+    rate = np.exp(draws.draws.ravel())
+    exact = nl.Gamma(mean=y.sum() / 8, shape=y.sum())
+    error = np.sqrt(exact.variance() / draws.ess[0])
+    assert abs(rate.mean() - exact.mean()) < 5 * error
+    np.testing.assert_allclose(np.quantile(rate, [0.1, 0.5, 0.9]), exact.icdf([0.1, 0.5, 0.9]), rtol=0.03)
+
+
+def test_a_laplace_prior_against_quadrature():
+    X, _, rng = regression(12, 1)
+    y = 0.1 * X[:, 0] + rng.normal(size=12)
+    fit = nl.fit(X, y, nl.Gaussian(scale=1.0), nl.Laplace(scale=0.2), intercept=False)
+    draws = sampled(fit, 1500)
+    grid = np.linspace(-3, 3, 20_001)
+    nats = ((y[:, None] - X * grid) ** 2).sum(axis=0) / 2 + np.abs(grid) / 0.2
+    weights = np.exp(nats.min() - nats)
+    mean = weights @ grid / weights.sum()
+    std = np.sqrt(weights @ (grid - mean) ** 2 / weights.sum())
+    check_moments(draws, np.array([mean]), np.array([std]))
+
+
+def test_unknown_scale_against_student():
+    """An intercept alone with flat priors on it and on log scale: Student's t."""
+    y = np.array([1.0, 2.0, 4.0, 8.0, 3.0, 5.0])
+    draws = sampled(nl.fit(np.empty((6, 0)), y, nl.Gaussian()), 2000)
+    exact = nl.posterior(y, nl.Gaussian(loc=None), nl.Flat()).distribution
+    np.testing.assert_allclose(draws.interval(0.8)[0], exact.icdf([0.1, 0.9]), atol=0.2)
+
+
+@pytest.mark.parametrize("noise", [nl.Gamma(), nl.Tweedie(), nl.Huber(), nl.Bernoulli()], ids=repr)
+def test_close_to_laplace_for_many_rows(noise):
+    X, eta, rng = regression(1500)
+    stated = {"shape": 2.0, "power": 1.5, "dispersion": 0.7, "scale": 0.5}
+    known = {f"_{k}": stated[k] for k, v in noise.parameters.items() if v is None and k in stated}
+    y = np.asarray(noise._replaced(**known).given(eta).sample(rng=rng), float)
+    fit = nl.fit(X, y, noise, nl.Gaussian(scale=1.0))
+    laplace, draws = fit.posterior(), sampled(fit, 300, chains=2)
+    assert np.all(np.abs(draws.mean - laplace.mean) < 0.4 * laplace.std)
+    np.testing.assert_allclose(draws.std, laplace.std, rtol=0.25)
+    law, smooth = draws.predictive(X[:3]), laplace.predictive(X[:3])
+    np.testing.assert_allclose(law.mean(), smooth.mean(), rtol=0.03)
+
+
+def test_classes():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int) + (rng.random(200) < 0.2)
+    fit = nl.fit(X, y, nl.Categorical(), nl.Gaussian(scale=1.0))
+    draws = sampled(fit, 300, chains=2)
+    assert np.all(np.abs(draws.mean - fit.posterior().mean) < 0.5 * draws.std)
+    np.testing.assert_allclose(draws.predictive(X[:4]).p, fit.posterior().predictive(X[:4]).p, atol=0.03)
+
+
+def test_arviz():
+    X, eta, rng = regression()
+    fit = nl.fit(X, eta + 0.5 * rng.normal(size=80), nl.Gaussian(), nl.Gaussian(scale=1.0))
+    draws = sampled(fit, 200, chains=2)
+    data = draws.to_arviz()
+    assert data.posterior["coef"].shape == (2, 200, 2)
+    assert list(data.posterior["column"].values) == ["x0", "x1"]
+    assert float(data.posterior["scale"].mean()) == pytest.approx(fit.noise.scale, rel=0.05)
+    assert "chains of 200 draws" in repr(draws)
+
+
+def test_the_same_seed_gives_the_same_draws():
+    X, eta, rng = regression()
+    fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
+    first, second = sampled(fit, 50, seed=7, chains=2), sampled(fit, 50, seed=7, chains=2)
+    np.testing.assert_array_equal(first.draws, second.draws)
+
+
+def test_too_few_draws_warn():
+    X, eta, rng = regression()
+    fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
+    with pytest.warns(nl.SamplingWarning, match="effective draws"):
+        fit.posterior("nuts", draws=20, chains=2, rng=0, progress=False)
+
+
+def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):
+    """The sampler is stopped as Ctrl-C stops it, while it draws."""
+    import _thread
+    import threading
+
+    X, eta, rng = regression(20_000, 3)
+    fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
+    timer = threading.Timer(2.0, _thread.interrupt_main)
+    timer.start()
+    with pytest.warns(nl.SamplingWarning, match="interrupted"):
+        draws = fit.posterior("nuts", draws=200_000, tune=50, chains=2, rng=0, progress=False)
+    assert not draws.complete
+    assert 0 < draws.draws.shape[1] < 200_000
+    assert "interrupted" in repr(draws)
+
+
+# ---- simulation-based calibration (Talts et al. 2018) ----------------------------------------------------------------
+
+
+def ranks_of(method, noise, runs, seed, draws):
+    """The rank of the true first coefficient among draws of its posterior, for data simulated from the prior."""
+    rng = np.random.default_rng(seed)
+    ranks = []
+    for _ in range(runs):
+        X = rng.normal(size=(30, 2))
+        theta = rng.normal(size=2)
+        y = np.asarray(noise.given(X @ theta).sample(rng=rng), float)
+        fit = nl.fit(X, y, noise, nl.Gaussian(scale=1.0), intercept=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            posterior = method(fit, int(rng.integers(2**31)))
+        sample = posterior.sample(draws, rng=rng)[:, 0]
+        ranks.append(np.count_nonzero(sample < theta[0]))
+    return np.array(ranks)
+
+
+def check_uniform(ranks, draws, bins=8):
+    """A rank histogram that is flat up to chance: chi-squared at one in a thousand."""
+    from scipy import stats
+
+    counts = np.bincount(ranks * bins // (draws + 1), minlength=bins)
+    assert stats.chisquare(counts).pvalue > 1e-3, counts
+
+
+def test_laplace_is_calibrated_where_it_is_exact():
+    ranks = ranks_of(lambda fit, seed: fit.posterior(), nl.Gaussian(scale=1.0), 400, 0, 63)
+    check_uniform(ranks, 63)
+
+
+@pytest.mark.parametrize("noise", [nl.Gaussian(scale=1.0), nl.Poisson(), nl.Bernoulli()], ids=repr)
+def test_nuts_is_calibrated(noise):
+    def method(fit, seed):
+        return fit.posterior("nuts", draws=64, tune=150, chains=2, rng=seed, progress=False)
+
+    check_uniform(ranks_of(method, noise, 110, 3, 63), 63)
