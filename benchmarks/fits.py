@@ -138,8 +138,10 @@ def ours(task: Task) -> Candidate:
     priors = {"gaussian": nl.Gaussian, "laplace": nl.Laplace}
     prior = priors[task.prior](scale=float(task.scale)) if task.prior in priors else nl.Flat()
     exposure = {} if task.exposure is None else {"exposure": task.exposure}
-    # a table is read beforehand, as the matrices of the rivals are made beforehand
-    X = read(task.X) if hasattr(task.X, "columns") else task.X
+    # a table is read beforehand, and sparse columns stored as they are wanted, as the matrices of the rivals are
+    X = read(task.X) if task.kind == "table" else task.X
+    if task.kind == "sparse" and task.X.shape[1] > task.X.shape[0] // 2:
+        X = task.columnwise
 
     def fit(tol: float) -> Fitted:
         found = nl.fit(X, task.y, noise=noise, prior=prior, tol=tol, **exposure)

@@ -123,3 +123,40 @@ def solve_positive(matrix: Input, right: Input, x: Output) -> float: ...
 def coordinate_descent(
     curvature: Input, slope: Input, strength: Input, kink: Input, tolerance: float, most_sweeps: int, x: Output
 ) -> int: ...
+
+# The weighted sum of the loss at known raw predictions; the derivatives of each row, times its weight, come out.
+def row_losses(
+    family: str,
+    link: str,
+    y: Input,
+    eta: Input,
+    weight: Input | None,
+    p0: Input,
+    p1: Input,
+    gradient: Output,
+    hessian: Output,
+    threads: int,
+) -> float: ...
+
+# Sums of the entries of sparse columns (CSC) times x, for the chosen columns or all.
+def column_products(
+    starts: Any, indices: Any, values: Input, chosen: Any, x: Input, out: Output, threads: int
+) -> None: ...
+
+# A lasso step on sparse columns (columns.hpp): its gain, the step of the intercept, and the number of sweeps.
+def sparse_descent(
+    starts: Any,
+    indices: Any,
+    values: Input,
+    chosen: Any,
+    weight: Input,
+    slope: Input,
+    bend: Input,
+    strength: Input,
+    kink: Input,
+    slope0: float | None,
+    tolerance: float,
+    most_sweeps: int,
+    x: Output,
+    change: Output,
+) -> tuple[float, float, int]: ...

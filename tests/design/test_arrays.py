@@ -239,7 +239,7 @@ def test_sparse_parts_are_contiguous():
 def test_indices_outside_a_sparse_matrix_are_refused(part, at, value):
     X = sp.csr_array(np.eye(3))
     getattr(X, part)[at] = value
-    with pytest.raises(ValueError, match=r"shape \(3, 3\) whose indices or row pointers lie outside"):
+    with pytest.raises(ValueError, match=r"shape \(3, 3\) whose indices or pointers lie outside"):
         read(X)
 
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "soft_threshold.hpp"
+
 namespace neglog {
 
 double solve_positive(const InstructionSet& set, std::size_t n, const double* matrix, const double* right, double* x) {
@@ -38,8 +40,6 @@ double solve_positive(const InstructionSet& set, std::size_t n, const double* ma
 
 namespace {
 
-double shrunk(double x, double by) { return x > by ? x - by : (x < -by ? x + by : 0.0); }
-
 // A quadratic with absolute terms over n coordinates: x, and the gradient of its smooth part there.
 struct Descent {
     const InstructionSet& set;
@@ -54,7 +54,7 @@ struct Descent {
         const double bend = curvature[j * (n + 1)];
         if (!(bend > 0)) return 0.0;
         const double before = x[j] - kink[j];
-        const double after = shrunk(before - gradient[j] / bend, lambda[j] / bend), step = after - before;
+        const double after = soft_threshold(before - gradient[j] / bend, lambda[j] / bend), step = after - before;
         if (step == 0) return 0.0;
         const double gain = -step * (gradient[j] + 0.5 * bend * step) + lambda[j] * (std::abs(before) - std::abs(after));
         x[j] = kink[j] + after;

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,39 +77,53 @@ class Codes:
         return iter(())
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Sparse:
-    """Columns of a SciPy CSR array without duplicate entries; float32 or float64. Never made dense, never centred."""
+    """Columns of a SciPy sparse array without duplicate entries; float32 or float64. Never made dense, never centred.
 
-    matrix: Any
+    It is kept as it came, by rows or by columns; the other form is made when a solver first asks for it.
+    """
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
 
     @classmethod
     def of(cls, matrix: Any) -> "Sparse":
-        """The block of any SciPy sparse matrix; it shares the buffers of a CSR matrix that is sorted and of floats."""
-        from scipy.sparse import csr_array
-
+        """The block of any SciPy sparse matrix; it shares the buffers of a CSR or CSC matrix of sorted floats."""
         if matrix.dtype.kind not in "buif":
             raise TypeError(f"X must hold numbers, but is a sparse matrix of the type {matrix.dtype}")
-        rows = matrix.tocsr()
-        data, indices, indptr = as_floats(rows.data), rows.indices, rows.indptr
-        _check_pointers(indices, indptr, rows.shape)
+        from scipy.sparse import csc_array, csr_array
+
+        by_columns = matrix.format == "csc"
+        kept = matrix if by_columns else matrix.tocsr()
+        data, indices, indptr = as_floats(kept.data), kept.indices, kept.indptr
+        _check_pointers(indices, indptr, kept.shape, kept.shape[0 if by_columns else 1])
         # A new array around the same buffers: flags and sums below are its own, not those of the caller's matrix.
         buffers = tuple(map(np.ascontiguousarray, (data, indices, indptr)))
-        own = csr_array(buffers, shape=rows.shape)
+        own = (csc_array if by_columns else csr_array)(buffers, shape=kept.shape)
         if not own.has_canonical_format:
             own = own.copy()
             own.sum_duplicates()
         return cls(own)
 
+    @cached_property
+    def matrix(self) -> Any:
+        """By rows."""
+        return self._given.tocsr()
+
+    @cached_property
+    def by_columns(self) -> Any:
+        """By columns."""
+        return self._given.tocsc()
+
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return int(self.matrix.shape[0])
+        return int(self._given.shape[0])
 
     @property
     def columns(self) -> int:
         """The number of coefficients."""
-        return int(self.matrix.shape[1])
+        return int(self._given.shape[1])
 
     def nonfinite(self) -> Iterator[NonFinite]:
         """The columns that hold NaN or infinities."""
@@ -146,15 +161,15 @@ def laid_out(values: Array) -> Array:
     return values.copy()
 
 
-def _check_pointers(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]) -> None:
+def _check_pointers(indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int], most: int) -> None:
     """SciPy does not look at the indices it is given; native loops trust them, so a wrong one must end here."""
     entries = int(indptr[-1])
     wrong = indptr[0] != 0 or entries > len(indices) or bool(np.any(indptr[1:] < indptr[:-1]))
     if not wrong and entries:
         used = indices[:entries]
-        wrong = used.min() < 0 or used.max() >= shape[1]
+        wrong = used.min() < 0 or used.max() >= most
     if wrong:
         raise ValueError(
-            f"X is a sparse matrix of shape {shape} whose indices or row pointers lie outside it; "
+            f"X is a sparse matrix of shape {shape} whose indices or pointers lie outside it; "
             "rebuild it, or look at it with X.check_format()"
         )

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -54,29 +55,29 @@ class Memory:
         self.rows = design.rows
         self.centre = _centres(design, intercept) if centre is None else centre
         self.places = _places(design, intercept, loss.response)
-        self.table = _core.Table(design.rows, intercept)
-        start = 0
-        for block in design.blocks:
-            if isinstance(block, Dense):
-                self.table.add_dense(block.values, self.centre[start : start + block.columns])
-            elif isinstance(block, Codes):
-                self.table.add_codes(block.codes, int(block.reference), block.columns)
-            else:
-                matrix = block.matrix
-                self.table.add_sparse(matrix.indptr, matrix.indices, matrix.data, block.columns)
-            start += block.columns
         self._set_up()
 
-    def _set_up(self) -> None:
+    @cached_property
+    def table(self) -> Any:
+        """The columns as the core sees them. Made when first needed: sparse columns may have to be stored by rows."""
+        table = _core.Table(self.design.rows, self.intercept)
+        start = 0
+        for block in self.design.blocks:
+            if isinstance(block, Dense):
+                table.add_dense(block.values, self.centre[start : start + block.columns])
+            elif isinstance(block, Codes):
+                table.add_codes(block.codes, int(block.reference), block.columns)
+            else:
+                matrix = block.matrix
+                table.add_sparse(matrix.indptr, matrix.indices, matrix.data, block.columns)
+            start += block.columns
+        return table
+
+    @cached_property
+    def problem(self) -> Any:
+        """The columns with the loss."""
         loss = self.loss
-        self.columns = self.design.columns + self.intercept + loss.response
-        self.width = self.columns * loss.classes
-        # a slice where the columns stand in a row, which is faster
-        plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
-        self.where: Any = slice(int(self.intercept), self.intercept + self.design.columns) if plain else self.places
-        worth = self.rows * max(self.width, 1) // ENTRIES_PER_THREAD
-        self.threads = min(available_threads(), worth) if worth > 1 else 1
-        self.problem = _core.Problem(
+        return _core.Problem(
             self.table,
             loss.family,
             loss.link,
@@ -89,6 +90,16 @@ class Memory:
             0.0,
             loss.classes,
         )
+
+    def _set_up(self) -> None:
+        loss = self.loss
+        self.columns = self.design.columns + self.intercept + loss.response
+        self.width = self.columns * loss.classes
+        # a slice where the columns stand in a row, which is faster
+        plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
+        self.where: Any = slice(int(self.intercept), self.intercept + self.design.columns) if plain else self.places
+        worth = self.rows * max(self.width, 1) // ENTRIES_PER_THREAD
+        self.threads = min(available_threads(), worth) if worth > 1 else 1
 
     @property
     def response_place(self) -> int:
@@ -167,6 +178,7 @@ class Memory:
         """The same rows under another loss."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("problem", None)
         other.loss = loss
         other.places = _places(self.design, self.intercept, loss.response)
         other._set_up()
@@ -201,19 +213,24 @@ class Memory:
         """About `count` rows, evenly spread."""
         return self.take(slice(None, None, max(1, self.rows // count)))
 
-    def subset(self, chosen: Numbers) -> tuple["Memory", Numbers]:
+    def subset(self, chosen: Numbers, rest: Numbers | None = None) -> tuple["Memory", Numbers]:
         """The same rows with some columns, copied, in the same coordinates; and where its coefficients are among all.
 
-        `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class.
+        `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class. The others stay
+        where `rest` says, by default at 0: what they contribute becomes part of the offset.
         """
         kept = np.asarray(chosen.reshape(self.loss.classes, self.columns).any(axis=0))
         kept[: self.intercept] = True
         columns = np.flatnonzero(kept[self.places])
+        offset = self.offset
+        if rest is not None and rest.any():
+            held = np.where(np.tile(kept, self.loss.classes), 0.0, rest)
+            offset = np.ascontiguousarray(self.predict(held).T).reshape(-1) if held.any() else offset
         part = Memory(
             take_columns(self.design, columns),
             self.y,
             self.weight,
-            self.offset,
+            offset,
             self.loss,
             intercept=self.intercept,
             centre=self.centre[columns],

@@ -78,9 +78,9 @@ def _without_zeros(joint: Joint) -> Joint:
     """The same fit without the columns whose coefficients are held at 0: of many columns, few are left."""
     task, answer = joint.task, joint.answer
     moving = _moving(task, answer)
-    if task.penalty.smooth or moving.all() or np.any(task.penalty.kink[~moving]):
+    if task.penalty.smooth or moving.all():
         return joint
-    engine, inside = answer.engine.subset(moving)
+    engine, inside = answer.engine.subset(moving, rest=task.penalty.kink)
     smaller = replace(task, engine=engine, penalty=task.penalty.subset(inside))
     return Joint(smaller, replace(answer, theta=answer.theta[inside], engine=engine, penalty=smaller.penalty))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
+from neglog.engines.columns import Columns
 from neglog.engines.memory import Memory
 from neglog.engines.moments import Moments
 from neglog.inference.absolute import solve_absolute
@@ -14,10 +15,12 @@ from neglog.inference.compound import Compound
 from neglog.inference.targets import Absolutes, HuberTarget, Squares, Target
 from neglog.solvers import scalar
 from neglog.solvers.concomitant import ConcomitantObjective
+from neglog.solvers.dispersion import Known
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton, polish
 from neglog.solvers.objective import Objective, Solution
 from neglog.solvers.systems import newton_step
+from neglog.solvers.sparse_lasso import SparseLasso
 from neglog.solvers.working_set import WorkingSet
 
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
@@ -108,6 +111,10 @@ def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: fl
 
 def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solution:
     engine = task.engine
+    known = objective.dispersion
+    if engine.width > WIDE and Columns.fits(engine) and objective.plain and isinstance(known, Known):
+        lasso = SparseLasso(Columns(engine), task.penalty, known.dispersion)
+        return lasso.solve(theta, task.tol, task.max_iter)
     if engine.width > WIDE:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
     matrix = None

@@ -51,7 +51,7 @@ class WorkingSet:
             if not iterations and likely is not None:
                 wanted |= likely
             if self.part is None or (wanted & ~self.part.chosen).any():
-                self.part = self._chosen(wanted, fixed, excess, keep=iterations > 0)
+                self.part = self._chosen(wanted, fixed, excess, penalty.kink, keep=iterations > 0)
             elif iterations:
                 break
             part = self.part
@@ -71,7 +71,7 @@ class WorkingSet:
                 return Solution(point, False, iterations, small.decrement)
         return Solution(point, True, iterations, small.decrement)
 
-    def _chosen(self, wanted: Numbers, fixed: Numbers, excess: Numbers, keep: bool) -> Part:
+    def _chosen(self, wanted: Numbers, fixed: Numbers, excess: Numbers, kink: Numbers, keep: bool) -> Part:
         """The columns that are in use or violate most, and those of the last part if they are to be kept."""
         chosen = fixed.copy()
         if keep and self.part is not None:
@@ -79,7 +79,7 @@ class WorkingSet:
         new = np.flatnonzero(wanted & ~chosen)
         room = max(FIRST, 2 * int(chosen.sum()))
         chosen[new[np.argsort(-excess[new], kind="stable")[:room]]] = True
-        engine, inside = self.engine.subset(chosen)
+        engine, inside = self.engine.subset(chosen, rest=kink)
         everything = np.zeros(len(wanted), bool)
         everything[inside] = True
         return Part(everything, self.restricted(engine), inside)

@@ -1,0 +1,59 @@
+"""Sparse columns in memory, for solvers that move few coefficients at a time."""
+
+from typing import Any
+
+import numpy as np
+
+from neglog import _core
+from neglog.design.blocks import Sparse
+from neglog.distributions.arrays import Numbers, available_threads
+from neglog.engines.memory import Memory
+
+
+class Columns:
+    """The rows of an engine whose only block is sparse, by columns. Coefficients do not include the intercept."""
+
+    def __init__(self, engine: Memory) -> None:
+        block = engine.design.blocks[0]
+        assert isinstance(block, Sparse)
+        matrix = block.by_columns
+        self.engine, self.count, self.threads = engine, block.columns, available_threads()
+        self.starts, self.indices = matrix.indptr, matrix.indices
+        self.values = np.ascontiguousarray(matrix.data, np.float64)
+
+    @staticmethod
+    def fits(engine: Memory) -> bool:
+        """Whether the engine's rows can be seen this way."""
+        blocks = engine.design.blocks
+        return len(blocks) == 1 and isinstance(blocks[0], Sparse) and engine.loss.classes == 1
+
+    def predict(self, intercept: float, coef: Numbers) -> Numbers:
+        """The raw predictions, from the columns whose coefficients are not 0."""
+        eta = np.full(self.engine.rows, intercept)
+        for j in np.flatnonzero(coef):
+            here = slice(self.starts[j], self.starts[j + 1])
+            eta[self.indices[here]] += coef[j] * self.values[here]
+        return eta if self.engine.offset is None else eta + self.engine.offset
+
+    def losses(self, eta: Numbers) -> tuple[float, Numbers, Numbers]:
+        """The sum of the loss, and the derivatives of each row's in its raw prediction."""
+        engine, gradient, hessian = self.engine, np.empty(len(eta)), np.empty(len(eta))
+        loss = engine.loss
+        value = _core.row_losses(
+            loss.family, loss.link, engine.y, eta, engine.weight, loss.p0, loss.p1, gradient, hessian, self.threads
+        )
+        return value, gradient, hessian
+
+    def products(self, rows: Numbers, chosen: Numbers | None = None) -> Numbers:
+        """X' rows, for the chosen columns or all."""
+        out = np.empty(self.count if chosen is None else len(chosen))
+        _core.column_products(self.starts, self.indices, self.values, chosen, rows, out, self.threads)
+        return out
+
+    def descend(self, chosen: Numbers, model: Any, slope0: float | None, tolerance: float, x: Numbers) -> Any:
+        """A lasso step over the chosen columns, x in place: gain, step of the intercept, change of the predictions."""
+        change = np.empty(self.engine.rows)
+        gain, step0, _ = _core.sparse_descent(
+            self.starts, self.indices, self.values, chosen, *model, slope0, tolerance, 10_000, x, change
+        )
+        return gain, step0, change
