@@ -11,7 +11,7 @@ from timing import adaptive_times, first_times, timed
 ACCURACY = 1e-6  # relative, of the objective, to the best that anyone found
 EXACT = 1e-12
 OUTCLASSED = 2.0  # a rival this many times slower than the fastest is not measured further
-HOPELESS = 30.0  # nor is one that is this many times slower than neglog before it is accurate,
+HOPELESS = 10.0  # nor is one that is this many times slower than neglog before it is accurate,
 PATIENCE = 1.0  # seconds, once it takes longer than this
 
 

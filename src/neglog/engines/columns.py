@@ -1,6 +1,6 @@
 """Sparse columns in memory, for solvers that move few coefficients at a time."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,6 +8,18 @@ from neglog import _core
 from neglog.design.blocks import Sparse
 from neglog.distributions.arrays import Numbers, available_threads
 from neglog.engines.memory import Memory
+
+SWEEPS = 10_000
+
+
+class Model(NamedTuple):
+    """A quadratic with absolute terms: weights of the rows, then slope, bend, strength and kink of each column."""
+
+    weight: Numbers
+    slope: Numbers
+    bend: Numbers
+    strength: Numbers
+    kink: Numbers
 
 
 class Columns:
@@ -50,10 +62,11 @@ class Columns:
         _core.column_products(self.starts, self.indices, self.values, chosen, rows, out, self.threads)
         return out
 
-    def descend(self, chosen: Numbers, model: Any, slope0: float | None, tolerance: float, x: Numbers) -> Any:
+    def descend(
+        self, chosen: Numbers, model: Model, slope0: float | None, tolerance: float, x: Numbers
+    ) -> tuple[float, float, Numbers]:
         """A lasso step over the chosen columns, x in place: gain, step of the intercept, change of the predictions."""
         change = np.empty(self.engine.rows)
-        gain, step0, _ = _core.sparse_descent(
-            self.starts, self.indices, self.values, chosen, *model, slope0, tolerance, 10_000, x, change
-        )
+        columns = (self.starts, self.indices, self.values, chosen)
+        gain, step0, _ = _core.sparse_descent(*columns, *model, slope0, tolerance, SWEEPS, x, change)
         return gain, step0, change

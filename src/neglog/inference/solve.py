@@ -19,8 +19,8 @@ from neglog.solvers.dispersion import Known
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton, polish
 from neglog.solvers.objective import Objective, Solution
-from neglog.solvers.systems import newton_step
 from neglog.solvers.sparse_lasso import SparseLasso
+from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
 
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
@@ -332,12 +332,18 @@ def at_power(
 
 def _solve_power(task: Task) -> Answer:
     curvature: list[Numbers | None] = [None]
+    rough = replace(task, tol=max(task.tol, 1e-3))  # for the first powers, which are only stepping stones
+    tried = 0
 
     def at(power: float, theta: Numbers | None) -> tuple[float, Answer]:
-        slope, answer, curvature[0] = at_power(task, power, theta, curvature[0])
+        nonlocal tried
+        tried += 1
+        slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, theta, curvature[0])
         return slope, answer
 
     power, answer = _searched(at, *POWERS, 1.5, 0.1, 0.01 * task.tol)
+    if tried <= 2:
+        _, answer = at(power, answer.theta)
     if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
         answer.converged = False
         answer.notes.append(

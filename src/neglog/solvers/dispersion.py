@@ -14,6 +14,8 @@ from neglog import _core
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 
+SMALL_STEP = 1e-6  # relative: the error after such a step is of its square
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -91,13 +93,16 @@ class Fitted(Dispersion):
             following = t + float(np.clip(step, -3.0, 3.0))
             if not low <= following <= high:
                 following = 0.5 * (low + high)
-            if abs(following - t) <= 1e-12 * max(1.0, abs(t)):
+            if abs(following - t) <= SMALL_STEP * max(1.0, abs(t)):
                 break
             t = following
-        self._t = t
+        # the last step is small enough for a parabola: C need not be summed again
+        last_step = following - t
+        value += last_step * (slope + 0.5 * bend * last_step)
+        self._t = t = following
         curvature = max(tilt, 1e-300)
         weight = np.exp(-t)
-        return Profile(near + value, weight, -(weight**2) / curvature, float(np.exp(t)))
+        return Profile(u * weight + value, weight, -(weight**2) / curvature, float(np.exp(t)))
 
 
 class GammaDispersion(Fitted):

@@ -6,7 +6,7 @@ A Gram matrix of thousands of sparse columns is mostly zeros; coordinate descent
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
-from neglog.engines.columns import Columns
+from neglog.engines.columns import Columns, Model
 from neglog.solvers.newton import ENOUGH, ROUNDING
 from neglog.solvers.objective import Point, Solution
 from neglog.solvers.penalty import Penalty
@@ -65,13 +65,11 @@ class SparseLasso:
         """One Newton step with a line search, theta in place; returns the decrement, infinite where no step helps."""
         first, penalty = self.first, self.penalty
         places = chosen + first
-        terms = (penalty.bend[places], penalty.strength[places], penalty.kink[places])
         slope = self._gradient(theta, chosen)
+        model = Model(self.weight, slope, penalty.bend[places], penalty.strength[places], penalty.kink[places])
         tolerance = max(1e-3 * tol**2, 1e-3 * min(before, 1e3) ** 2)
         x = theta[places]
-        gain, step0, change = self.columns.descend(
-            chosen, (self.weight, slope, *terms), self.slope0 if first else None, tolerance, x
-        )
+        gain, step0, change = self.columns.descend(chosen, model, self.slope0 if first else None, tolerance, x)
         start, eta, value = theta[places].copy(), self.eta, self.value
         intercept = float(theta[0]) if first else 0.0
         length = 1.0
