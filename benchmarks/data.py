@@ -91,6 +91,14 @@ def located(name: str) -> Path:
     raise AbsentError(f"{name} is not here; set NEGLOG_DATA to the folder that holds it")
 
 
+def bikes(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Hourly bike hire in Washington: weather, and indicators of hour, month, weekday and season."""
+    table = pd.read_csv(located("bike_sharing_hour.csv")).iloc[:n]
+    numbers = table[["temp", "atemp", "hum", "windspeed", "holiday", "workingday", "yr"]].to_numpy(float)
+    levels = pd.get_dummies(table[["hr", "mnth", "weekday", "season", "weathersit"]].astype(str)).to_numpy(float)
+    return np.column_stack([numbers, levels]), table["cnt"].to_numpy(float)
+
+
 def w8a() -> tuple[sparse.csr_array, np.ndarray]:
     """The sparse binary classification of LIBSVM."""
     from sklearn.datasets import load_svmlight_file

@@ -1,7 +1,8 @@
 """`make bench`: every problem, neglog and its rivals in one run; prints tables and writes results.md beside this file.
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
-fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory.
+fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory;
+samplers, learned, left_out.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import accuracy
+import bayes
 import fits
 import numpy as np
 import problems
@@ -40,7 +42,7 @@ ELEMENTARY = {
     "rows": problems.rows,
     "imports": lambda: [problems.imports()],
 }
-GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS)
+GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS, *bayes.GROUPS)
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
 NUMBERS = {"neglog ms", "rival ms", "its ms", "ratio", "wanted", "× X'X", "allowed", "measured", "tolerance"}
 TITLES = {
@@ -48,6 +50,7 @@ TITLES = {
     "fits": f"Fits, each at the cheapest tolerance whose objective is within {ACCURACY:g} of the best found",
     "rivals": "Every contestant of the fits",
     "resources": "Growth, memory and unknown parameters",
+    "bayes": "Posteriors and learned priors",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
 }
 HEADS = {
@@ -55,6 +58,7 @@ HEADS = {
     "fits": fits.COLUMNS,
     "rivals": fits.RIVAL_COLUMNS,
     "resources": resources.COLUMNS,
+    "bayes": bayes.COLUMNS,
     "accuracy": accuracy.COLUMNS,
 }
 
@@ -114,6 +118,8 @@ def run(group, size, only, tables, tell, save):
             tables["fits"].append(fits.line(outcome))
             tables["rivals"] += fits.rival_lines(outcome)
             save()
+    elif group in bayes.GROUPS:
+        tables["bayes"] += bayes.GROUPS[group](size, tell)
     else:
         tables["resources"] += resources.GROUPS[group](size, tell)
 

@@ -105,6 +105,8 @@ def test_arviz():
     assert list(data.posterior["column"].values) == ["x0", "x1"]
     assert float(data.posterior["scale"].mean()) == pytest.approx(fit.noise.scale, rel=0.05)
     assert "chains of 200 draws" in repr(draws)
+    smooth = fit.posterior().to_arviz()
+    assert float(smooth.posterior["coef"][..., 0].mean()) == pytest.approx(fit.coef[0], abs=0.01)
 
 
 def test_the_same_seed_gives_the_same_draws():

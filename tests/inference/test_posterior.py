@@ -78,6 +78,24 @@ def test_evidence_against_quadrature_in_two_dimensions(noise):
     np.testing.assert_allclose(spread, posterior.std, rtol=0.05)
 
 
+@pytest.mark.parametrize("noise", [nl.Poisson(), nl.Bernoulli(), nl.Gamma(shape=3.0)], ids=repr)
+@pytest.mark.parametrize(("n", "close"), [(50, 0.05), (2000, 0.001)])
+def test_evidence_against_quadrature_in_one_dimension(noise, n, close):
+    """The error falls with the number of rows, as it should: in proportion to 1 / n."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=n)
+    y = np.asarray(noise.given(0.5 * x).sample(rng=rng), float)
+    posterior = nl.fit(x[:, None], y, noise, nl.Gaussian(scale=1.0), intercept=False).posterior()
+
+    def density(theta):
+        nats = noise.given(theta * x).nll(y).sum() + nl.Gaussian(0.0, 1.0).nll(theta)
+        return np.exp(-nats - posterior.evidence)
+
+    reach = 10 * posterior.std[0]
+    total, _ = integrate.quad(density, posterior.mean[0] - reach, posterior.mean[0] + reach, epsrel=1e-10)
+    assert np.log(total) == pytest.approx(0.0, abs=close)
+
+
 @pytest.mark.parametrize(
     ("noise", "label"),
     [

@@ -115,27 +115,8 @@ class NutsPosterior(Posterior):
             return Bernoulli(np.mean(mixed.p, axis=0))
         return Mixture(mixed, np.full(len(chosen), 1 / len(chosen)))
 
-    def to_arviz(self) -> Any:
-        """The draws as ArviZ knows them: `coef`, `intercept`, and the parameters of the noise by name."""
-        import arviz
-
-        engine = self.joint.task.engine
-        classes, first = engine.loss.classes, int(engine.intercept)
-        block = self.draws[..., : engine.width].reshape(*self.draws.shape[:2], classes, engine.columns)
-        values: dict[str, Any] = {"coef": block[..., first:]}
-        if first:
-            values["intercept"] = block[..., 0]
-        if classes == 1:
-            values = {name: part[:, :, 0] for name, part in values.items()}
-        noise = self.joint.noise(self.draws[..., engine.width :])
-        values |= {name: np.asarray(getattr(noise, name)) for name in self.joint.names}
-        dims = {"coef": ["class", "column"] if classes > 1 else ["column"]}
-        coords: dict[str, Any] = {"column": list(engine.design.names)}
-        if classes > 1:
-            dims["intercept"], coords["class"] = ["class"], list(self.fit.classes)
-        if arviz.__version__.startswith("0."):
-            return arviz.from_dict(posterior=values, dims=dims, coords=coords)
-        return arviz.from_dict({"posterior": values}, dims=dims, coords=coords)
+    def _chains(self) -> Numbers:
+        return self.draws
 
     def _title(self) -> str:
         return f"Posterior by the No-U-Turn sampler: {self.fit.noise!r}, prior {self.fit.prior!r}"

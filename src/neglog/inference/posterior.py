@@ -31,6 +31,7 @@ class Posterior(ABC):
     """
 
     fit: "Fit"
+    joint: Joint
     names: tuple[str, ...]
 
     @property
@@ -58,6 +59,33 @@ class Posterior(ABC):
     @abstractmethod
     def predictive(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row of X, averaged over what is not known about the parameters: a distribution."""
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ knows them: `coef`, `intercept`, and the parameters of the noise by name."""
+        import arviz
+
+        draws = self._chains()
+        engine = self.joint.task.engine
+        classes, first = engine.loss.classes, int(engine.intercept)
+        block = draws[..., : engine.width].reshape(*draws.shape[:2], classes, engine.columns)
+        values: dict[str, Any] = {"coef": block[..., first:]}
+        if first:
+            values["intercept"] = block[..., 0]
+        if classes == 1:
+            values = {name: part[:, :, 0] for name, part in values.items()}
+        noise = self.joint.noise(draws[..., engine.width :])
+        values |= {name: np.asarray(getattr(noise, name)) for name in self.joint.names}
+        dims = {"coef": ["class", "column"] if classes > 1 else ["column"]}
+        coords: dict[str, Any] = {"column": list(engine.design.names)}
+        if classes > 1:
+            dims["intercept"], coords["class"] = ["class"], list(self.fit.classes)
+        if arviz.__version__.startswith("0."):
+            return arviz.from_dict(posterior=values, dims=dims, coords=coords)
+        return arviz.from_dict({"posterior": values}, dims=dims, coords=coords)
+
+    @abstractmethod
+    def _chains(self) -> Numbers:
+        """Draws, (chains, draws, values)."""
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from rich.table import Table
@@ -137,6 +165,9 @@ class LaplacePosterior(Posterior):
     def sample(self, n: int = 1000, rng: Any = None) -> Numbers:
         standard = np.random.default_rng(rng).standard_normal((n, self._root.shape[1]))
         return np.asarray(self.mean + standard @ (self._turn @ self._root).T)
+
+    def _chains(self) -> Numbers:
+        return self.sample(4000, rng=0).reshape(4, 1000, -1)
 
     def _title(self) -> str:
         return f"Posterior by Laplace's approximation: {self.fit.noise!r}, prior {self.fit.prior!r}"

@@ -1,0 +1,159 @@
+"""Posteriors: effective draws per second, learned prior scales against cross-validation, and what loo saves."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import data
+import numpy as np
+from fits import Size
+from timing import best_times
+
+import neglog as nl
+
+COLUMNS = ("problem", "neglog", "rival", "its", "ratio", "wanted", "remark")
+SAMPLERS = ("pymc_sampler", "numpyro_sampler")
+DRAWS, CHAINS = 1000, 4
+STRENGTHS = np.geomspace(1e-6, 1e2, 41)
+
+
+def samplers(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
+    """Poisson with log link, coefficients standard normal, the intercept flat: least effective draws per second."""
+    n = size(10_000)
+    X, y = data.dense("poisson", n, 20)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)  # the rivals' metrics are diagonal: spare them the bad scales
+    draws = 100 if size.quick else DRAWS
+    name = f"NUTS, poisson, {n:,} × 20, {CHAINS} chains of {draws} draws"
+    tell(f"{name}: neglog")
+
+    def ours() -> tuple[float, np.ndarray]:
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fit = nl.fit(X, y, nl.Poisson(), nl.Gaussian(scale=1.0))
+            found = fit.posterior("nuts", draws=draws, chains=CHAINS, rng=0, progress=False)
+        return time.perf_counter() - start, found.draws[..., 1:]
+
+    mine = max(rate(*ours()) for _ in range(1 if size.quick else 3))
+    for rival in SAMPLERS:
+        try:
+            module = import_module(f"rivals.{rival}")
+        except ImportError as error:
+            yield (
+                name,
+                f"{mine:,.0f} / s",
+                rival.removesuffix("_sampler"),
+                "",
+                "",
+                "≥ 5",
+                f"not installed ({error.name})",
+            )
+            continue
+        for label, sample in module.candidates(X, y, draws, CHAINS):
+            tell(f"{name}: {label}")
+            theirs = rate(*sample())
+            yield name, f"{mine:,.0f} / s", label, f"{theirs:,.0f} / s", f"{mine / theirs:.1f}", "≥ 5", ""
+
+
+def rate(seconds: float, draws: np.ndarray) -> float:
+    """Effective draws per second of the coefficient that has fewest; draws are (chains, draws, coefficients)."""
+    import arviz
+
+    least = min(float(arviz.ess(np.ascontiguousarray(draws[..., j]))) for j in range(draws.shape[-1]))
+    return least / seconds
+
+
+def learned(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
+    """Fits that learn the strength of a ridge against those that cross-validate it, with held-out nats."""
+    for problem in learning_problems(size):
+        tell(problem[0])
+        yield learned_line(*problem)
+
+
+def learned_line(name: str, X: np.ndarray, y: np.ndarray, noise, rival: Callable, label: str) -> tuple[str, ...]:
+    """Times on three quarters of the rows, nats on the rest."""
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[: 3 * len(y) // 4], order[3 * len(y) // 4 :]
+
+    def ours():
+        return nl.fit(X[train], y[train], noise, nl.Gaussian())
+
+    def theirs():
+        return rival(X[train], y[train])
+
+    times = best_times({"ours": ours, "theirs": theirs}, 3)
+    model = theirs()
+    at = model.predict(X[test])
+    spread = np.sqrt(np.mean((y[train] - model.predict(X[train])) ** 2))
+    law = nl.Gaussian(at, spread) if isinstance(noise, nl.Gaussian) else nl.Poisson(at)
+    mine = float(np.mean(ours().distribution(X[test]).nll(y[test])))
+    return (
+        name,
+        f"{1e3 * times['ours']:.3g} ms",
+        label,
+        f"{1e3 * times['theirs']:.3g} ms",
+        f"{times['theirs'] / times['ours']:.1f}",
+        "≥ 10",
+        f"held out {mine:.4f} against {float(np.mean(law.nll(y[test]))):.4f} nats a row",
+    )
+
+
+def learning_problems(size: Size) -> Iterator[tuple]:
+    """Data, noise and the rival that cross-validates."""
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import PoissonRegressor, RidgeCV
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    def ridge(X, y):
+        return make_pipeline(StandardScaler(), RidgeCV(len(y) * STRENGTHS, cv=5)).fit(X, y)
+
+    def ridge_loo(X, y):
+        return make_pipeline(StandardScaler(), RidgeCV(len(y) * STRENGTHS)).fit(X, y)
+
+    def poisson(X, y):
+        grid = {"poissonregressor__alpha": STRENGTHS[::4]}
+        model = make_pipeline(StandardScaler(), PoissonRegressor(solver="newton-cholesky", max_iter=300))
+        return GridSearchCV(model, grid, cv=5).fit(X, y)
+
+    X, y = load_diabetes(return_X_y=True)
+    yield "learned ridge, diabetes", X, y, nl.Gaussian(), ridge, "RidgeCV, 5 folds"
+    yield "learned ridge, diabetes", X, y, nl.Gaussian(), ridge_loo, "RidgeCV, leave-one-out"
+    try:
+        X, y = data.bikes(size(17_379))
+    except data.AbsentError:
+        return
+    yield "learned ridge, bike hire by the hour", X, y, nl.Poisson(), poisson, "PoissonRegressor, 5 folds"
+    yield "learned ridge, log of bike hire", X, np.log(y), nl.Gaussian(), ridge, "RidgeCV, 5 folds"
+
+
+def left_out(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
+    """Approximate leave-one-out against refits without each row."""
+    n = 300
+    X, y = data.dense("poisson", n, 5)
+    tell("leave-one-out")
+    fit = nl.fit(X, y, nl.Poisson(), nl.Gaussian(scale=1.0))
+
+    def refits() -> float:
+        total = 0.0
+        for i in range(n):
+            rest = np.arange(n) != i
+            without = nl.fit(X[rest], y[rest], nl.Poisson(), nl.Gaussian(scale=1.0))
+            total += float(without.distribution(X[i : i + 1]).nll(y[i : i + 1])[0])
+        return total
+
+    times = best_times({"loo": lambda: fit.loo(), "refits": refits}, 3)
+    yield (
+        f"leave-one-out, poisson, {n} × 5",
+        f"{1e3 * times['loo']:.3g} ms",
+        "neglog, refitted",
+        f"{1e3 * times['refits']:.3g} ms",
+        f"{times['refits'] / times['loo']:.1f}",
+        "",
+        f"{fit.loo().total:.4f} against {refits():.4f} nats",
+    )
+
+
+GROUPS = {"samplers": samplers, "learned": learned, "left_out": left_out}
