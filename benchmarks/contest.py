@@ -1,7 +1,9 @@
 """Neglog and its rivals on one task: first the cheapest tolerance of each at equal accuracy, then the times."""
 
+import signal
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +15,7 @@ EXACT = 1e-12
 OUTCLASSED = 2.0  # a rival this many times slower than the fastest is not measured further
 HOPELESS = 10.0  # nor is one that is this many times slower than neglog before it is accurate,
 PATIENCE = 1.0  # seconds, once it takes longer than this
+LONGEST = 90  # seconds that one fit may take
 
 
 @dataclass
@@ -41,7 +44,8 @@ class Contestant:
         if position is None:
             self.rung += 1
         try:
-            seconds, waited, fitted = quietly(lambda: first_times(lambda: self.candidate.fit(tolerance)))
+            with at_most(LONGEST):
+                seconds, waited, fitted = quietly(lambda: first_times(lambda: self.candidate.fit(tolerance)))
         except Exception as error:  # a rival may fail in its own way; the table then says how
             self.failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[:90]
             self.rung = len(self.candidate.ladder)
@@ -77,6 +81,22 @@ class Outcome:
         """The index of the fastest rival that reached the accuracy."""
         timed = [i for i in range(1, len(self.contestants)) if self.seconds[i] is not None]
         return min(timed, key=lambda i: self.seconds[i], default=None)
+
+
+@contextmanager
+def at_most(seconds: int):
+    """Give up whoever takes longer; compiled code that never returns to Python is waited for."""
+
+    def stop(*_):
+        raise TimeoutError(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def quietly(run: Callable[[], object]):

@@ -138,6 +138,22 @@ def test_nothing_observed_leaves_the_prior():
         assert found.evidence == pytest.approx(0.0, abs=1e-14)
 
 
+@pytest.mark.parametrize("unit", [1e-16, 1e-3, 1e15])
+def test_units_do_not_matter(unit):
+    plain = nl.posterior([1.0, 3.0], nl.Laplace(scale=1.0), nl.Gaussian(0.0, 10.0))
+    scaled = nl.posterior([unit, 3 * unit], nl.Laplace(scale=unit), nl.Gaussian(0.0, 10 * unit))
+    assert scaled.std == pytest.approx(unit * plain.std, rel=1e-8)
+    assert scaled.evidence == pytest.approx(plain.evidence - 2 * np.log(unit), rel=1e-9)
+
+
+def test_many_values_take_little_memory(rng):
+    y = rng.poisson(3.0, size=200_000)
+    found = nl.posterior(y, nl.Poisson(), nl.LogNormal(0.0, 2.0))
+    assert found.mean == pytest.approx(y.mean(), rel=1e-3)
+    draws = found.sample(2000, rng=0)
+    assert abs(draws.mean() - found.mean) < 5 * found.std / np.sqrt(2000)
+
+
 @pytest.mark.parametrize(
     ("y", "noise", "prior", "message"),
     [
@@ -150,6 +166,11 @@ def test_nothing_observed_leaves_the_prior():
         ([0, 3], nl.Categorical(), nl.Dirichlet([1.0, 1.0]), "2 classes, 0 to 1, but y has the class 3"),
         ([1.0, 1.0], nl.Gaussian(loc=None), nl.Flat(), "two different values"),
         ([], nl.Gaussian(scale=1.0), nl.Flat(), "improper"),
+        ([1.0], nl.Gaussian(loc=0.0), nl.Flat(), "improper"),
+        ([1.0, 1.0, 1.0], nl.Gaussian(loc=1.0), nl.Flat(), "improper"),
+        ([0, 1], nl.Categorical(), nl.Beta(1.0, 1.0), "Categorical noise takes a Dirichlet prior"),
+        ([0, 1], nl.Bernoulli(), nl.Dirichlet([1.0, 1.0]), "and no other noise does"),
+        ([0.0, 1.0], nl.Gaussian(scale=[1.0, 2.0]), nl.Gaussian(0.0, 1.0), "its scale has the shape"),
     ],
 )
 def test_errors(y, noise, prior, message):

@@ -160,3 +160,78 @@ def test_errors(prior, message):
         nl.fit(X, eta, nl.Laplace(), nl.Laplace())
     with pytest.raises(ValueError, match="without columns"):
         nl.fit(np.empty((5, 0)), np.arange(5.0), nl.Gaussian(), nl.Gaussian())
+
+
+# ---- edges -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [nl.Poisson(), nl.Gaussian(), nl.Bernoulli()], ids=repr)
+@pytest.mark.parametrize("groups", [None, [0, 1, 2]])
+def test_data_without_any_effect(noise, groups):
+    """The evidence may rise all the way down to a scale of 0: the search ends at its edge and says so."""
+    notes = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3))
+        y = {"poisson": rng.poisson(3.0, size=60), "gaussian": rng.normal(size=60), "bernoulli": rng.random(60) < 0.5}
+        fit = nl.fit(X, y[noise._family()].astype(float), noise, nl.Gaussian(groups=groups))
+        assert fit.converged
+        assert np.max(np.abs(fit.coef)) < 0.6
+        notes += "no effect" in fit.message
+    assert notes
+
+
+def test_separated_classes_say_that_nothing_holds_them():
+    X = np.linspace(-1, 1, 40)[:, None]
+    fit = nl.fit(X, (X[:, 0] > 0).astype(float), nl.Bernoulli(), nl.Gaussian())
+    assert "upper edge" in fit.message or fit.prior.scale > 5
+
+
+def test_strong_effects_do_not_end_the_path_early():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = X @ [10.0, 20.0, 30.0] + 0.3 * rng.normal(size=80)
+    fit = nl.fit(X, y, nl.Gaussian(), nl.Laplace())
+    np.testing.assert_allclose(fit.coef, [10, 20, 30], atol=0.3)
+
+
+def test_an_offset_far_from_zero_changes_nothing():
+    X, eta, rng = regression()
+    y = eta + 0.5 * rng.normal(size=150)
+    near = nl.fit(X, y, nl.Gaussian(), nl.Gaussian())
+    far = nl.fit(X, y + 1e7, nl.Gaussian(), nl.Gaussian(), offset=np.full(150, 1e7))
+    assert far.noise.scale == pytest.approx(near.noise.scale, rel=1e-6)
+
+
+def test_a_small_column_is_not_a_constant_one():
+    X, eta, rng = regression()
+    y = eta + 0.5 * rng.normal(size=150)
+    units = np.array([1e-8, 1e6, 1.0, 1.0, 1.0])
+    fit, scaled = nl.fit(X, y, nl.Gaussian(), nl.Gaussian()), nl.fit(X * units, y, nl.Gaussian(), nl.Gaussian())
+    np.testing.assert_allclose(scaled.coef * units, fit.coef, rtol=1e-5)
+
+
+def test_a_location_is_one_of_unit_variance_too():
+    rng = np.random.default_rng(0)
+    X = 10 * rng.normal(size=(100, 1))
+    y = 0.3 * X[:, 0] + rng.normal(size=100)
+    strong = nl.fit(X, y, nl.Gaussian(scale=1.0), nl.Gaussian(2.0, 1e-4), standardize=True)
+    assert strong.coef[0] * X.std() == pytest.approx(2.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("prior", [nl.Gaussian(), nl.Laplace()], ids=repr)
+@pytest.mark.parametrize("noise", [nl.Gaussian(), nl.Poisson()], ids=repr)
+def test_missing_values_are_named(prior, noise):
+    X, _, rng = regression()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match="column 'x2' has 1, the first in row 3"):
+        nl.fit(X, rng.poisson(2.0, size=150).astype(float), noise, prior)
+
+
+def test_too_little_to_learn_from():
+    with pytest.raises(ValueError, match="cannot be learned from 1 rows"):
+        nl.fit(np.ones((1, 2)), [1.0], nl.Gaussian(), nl.Gaussian())
+    with pytest.raises(ValueError, match="cannot be learned where"):
+        nl.fit(np.ones((50, 2)), np.arange(50.0), nl.Gaussian(), nl.Gaussian())
+    with pytest.raises(ValueError, match="loc must be stated"):
+        nl.fit(np.ones((50, 2)), np.arange(50.0), nl.Gaussian(), nl.Gaussian(loc=None, scale=1.0))

@@ -72,7 +72,9 @@ def test_unknown_scale_against_student():
     np.testing.assert_allclose(draws.interval(0.8)[0], exact.icdf([0.1, 0.9]), atol=0.2)
 
 
-@pytest.mark.parametrize("noise", [nl.Gamma(), nl.Tweedie(), nl.Huber(), nl.Bernoulli()], ids=repr)
+@pytest.mark.parametrize(
+    "noise", [nl.Gamma(), nl.Tweedie(), nl.Tweedie(dispersion=0.7), nl.Huber(), nl.Bernoulli()], ids=repr
+)
 def test_close_to_laplace_for_many_rows(noise):
     X, eta, rng = regression(1500)
     stated = {"shape": 2.0, "power": 1.5, "dispersion": 0.7, "scale": 0.5}
@@ -116,6 +118,13 @@ def test_the_same_seed_gives_the_same_draws():
     np.testing.assert_array_equal(first.draws, second.draws)
 
 
+def test_a_number_of_draws_that_makes_no_sense():
+    X, eta, rng = regression()
+    fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
+    with pytest.raises(ValueError, match="draws must be at least 1"):
+        fit.posterior("nuts", draws=0)
+
+
 def test_too_few_draws_warn():
     X, eta, rng = regression()
     fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
@@ -123,7 +132,7 @@ def test_too_few_draws_warn():
         fit.posterior("nuts", draws=20, chains=2, rng=0, progress=False)
 
 
-def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):
+def test_an_interrupt_keeps_the_draws_so_far():
     """The sampler is stopped as Ctrl-C stops it, while it draws."""
     import _thread
     import threading

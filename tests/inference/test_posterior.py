@@ -205,6 +205,15 @@ def test_predictive_laws_average_over_draws(noise):
     assert law.sample((100, 4), rng=0).shape == (100, 4)
 
 
+def test_predictions_outside_the_domain_of_the_link_are_refused():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, size=(60, 1))
+    y = rng.poisson(2 * X[:, 0])
+    posterior = nl.fit(X, y, nl.Poisson(link="identity")).posterior()
+    with pytest.raises(ValueError, match="'identity' gives no mean of Poisson noise"):
+        posterior.predictive(np.array([[-2.0]]))
+
+
 def test_classes():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(150, 2))
@@ -217,6 +226,18 @@ def test_classes():
     law = posterior.predictive(X[:5])
     np.testing.assert_allclose(law.p.sum(axis=1), 1.0)
     assert np.all(law.p.max(axis=1) <= fit.predict(X[:5]).max(axis=1) + 0.01)  # averaging makes less sure
+
+
+def test_shifting_all_classes_alike_has_no_volume():
+    """The evidence of two classes is that of Bernoulli noise with the difference of the two intercepts, whose flat
+    prior stretches by the square root of 2.
+    """
+    rng = np.random.default_rng(2)
+    for share in (0.5, 0.9):
+        y = (rng.random(60) < share).astype(int)
+        softmax = nl.fit(np.empty((60, 0)), y, nl.Categorical()).posterior()
+        logistic = nl.fit(np.empty((60, 0)), y.astype(float), nl.Bernoulli()).posterior()
+        assert softmax.evidence == pytest.approx(logistic.evidence - 0.5 * np.log(2), rel=1e-9)
 
 
 def test_weights_offsets_and_precisions_count():

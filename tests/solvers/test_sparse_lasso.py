@@ -95,3 +95,45 @@ def test_a_wrong_index_is_refused_by_columns_too():
     broken.indices[0] = 10_000
     with pytest.raises(ValueError, match="lie outside it"):
         nl.fit(broken, y, nl.Poisson(), nl.Laplace(scale=0.2))
+
+
+def test_missing_values_are_named():
+    X, y, _ = problem(nl.Poisson())
+    broken = sparse.csc_array(X)
+    broken.data[5] = np.nan
+    with pytest.raises(ValueError, match="X has missing values"):
+        nl.fit(broken, y, nl.Poisson(), nl.Laplace(scale=1.0))
+
+
+def test_columns_that_are_nearly_dependent():
+    rng = np.random.default_rng(0)
+    n = 100
+    b = rng.normal(size=n)
+    first = np.column_stack([b, b + 1e-3 * rng.normal(size=n), rng.normal(size=n)])
+    others = sparse.random_array((n, 1600), density=0.02, rng=rng, data_sampler=rng.standard_normal)
+    X = sparse.csc_array(sparse.hstack([sparse.csc_array(first), others]))
+    y = first @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=n)
+    prior = nl.Laplace(scale=np.append(np.full(3, np.inf), np.full(1600, 1e-3)))
+    fit = nl.fit(X, y, nl.Gaussian(scale=0.1), prior)
+    ones = np.column_stack([np.ones(n), first])
+    assert fit.converged
+    np.testing.assert_allclose(fit.coef[:3], np.linalg.lstsq(ones, y)[0][1:], rtol=1e-4)
+
+
+@pytest.mark.parametrize("width", [300, 1600])
+def test_huber_noise_beyond_its_threshold_is_no_reason_to_stay(width):
+    """A column whose rows all lie where the loss is straight has no curvature, but a slope."""
+    rng = np.random.default_rng(1)
+    X = sparse.random_array((200, width), density=0.004, rng=rng, data_sampler=lambda size: np.ones(size), format="lil")
+    X[:, 0] = 0
+    X[5, 0] = 1.0
+    X = sparse.csr_array(X)
+    y = rng.normal(size=200)
+    y[5] = 50.0
+    fit = nl.fit(X, y, nl.Huber(scale=1.0), nl.Laplace(scale=2.0), tol=1e-9)
+    z = y - fit.intercept - X @ fit.coef
+    gradient = -(X.T @ np.clip(z, -1.345, 1.345))
+    free = fit.coef != 0
+    assert fit.converged
+    np.testing.assert_allclose(gradient[free], -np.sign(fit.coef[free]) / 2, atol=1e-6)
+    assert np.abs(gradient[~free]).max() <= 0.5 + 1e-6

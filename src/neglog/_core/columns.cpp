@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -113,22 +114,31 @@ void column_products(const SparseColumns<Index>& columns, std::size_t count, con
 template <class Index>
 LassoEnd sparse_descent(const SparseColumns<Index>& columns, const LassoModel& model, double tolerance, std::size_t most_sweeps, double* x,
                         double* change) {
+    constexpr double share = 1e-3;  // of the gain so far: a rough step is good enough while the model is rough too
     Descent<Index> descent(columns, model, x);
     LassoEnd end{descent.first_gain(), 0.0, 0};
     std::vector<std::size_t> active;
+    // Sweeps shrink what is left by some factor; the last two tell it, and with it what all further sweeps would gain.
+    const auto done = [&](double gain, double before) {
+        const double factor = before > 0 ? gain / before : 0.0;
+        const double left = factor < 1 ? gain * std::max(1.0, factor / (1 - factor)) : std::numeric_limits<double>::infinity();
+        return gain == 0 || left <= std::max(tolerance, share * end.gain);
+    };
     while (end.sweeps < most_sweeps) {
         double gain = 0.0;
         for (std::size_t k = 0; k < model.count; ++k) gain += descent.improve(k);
         end.gain += gain, ++end.sweeps;
-        if (gain <= tolerance) break;
+        if (done(gain, 0.0)) break;
         active.clear();
         for (std::size_t k = 0; k < model.count; ++k)
             if (!descent.at_kink(k)) active.push_back(k);
+        double before = 0.0;
         while (end.sweeps < most_sweeps) {  // most of the work is about those that are not held
             gain = 0.0;
             for (const std::size_t k : active) gain += descent.improve(k);
             end.gain += gain, ++end.sweeps;
-            if (gain <= tolerance) break;
+            if (done(gain, before)) break;
+            before = gain;
         }
     }
     end.step0 = descent.step0();

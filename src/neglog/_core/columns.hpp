@@ -37,7 +37,8 @@ struct LassoEnd {
     std::size_t sweeps;
 };
 
-// From x, in place, until a sweep over all chosen columns gains less than `tolerance`.
+// From x, in place, until what further sweeps over all chosen columns would gain is less than `tolerance`, or than a thousandth of
+// what they have gained.
 template <class Index>
 LassoEnd sparse_descent(const SparseColumns<Index>& columns, const LassoModel& model, double tolerance, std::size_t most_sweeps, double* x,
                         double* change);

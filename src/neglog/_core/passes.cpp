@@ -379,6 +379,7 @@ NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass
     const bool squares = pass.kernel && !pass.response && std::string_view(pass.kernel->family) == "gaussian" &&
                          std::string_view(pass.kernel->link) == "identity";
     const std::size_t n = table.columns(pass.response) * pass.classes;
+    const bool steady = pass.kernel && std::string_view(pass.kernel->family) != "huber";  // whose curvature jumps
     std::vector<double> trial(theta, theta + n), step(n);
     Pass here = pass;
     here.theta = trial.data(), here.gradient = gradient, here.gram = hessian;
@@ -405,7 +406,7 @@ NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass
         // One step ends at the minimum of a sum of squares; where rounding may show, another one looks whether it did.
         const bool arrived = squares && end.pivot > regular && end.value - 0.5 * squared > exact_fit * end.value;
         // Near the optimum each step squares the distance, in a unit that the last two steps tell; a tenth of it, to be safe.
-        const double ratio = end.steps > 0 ? end.decrement / before : 1.0;
+        const double ratio = end.steps > 0 && steady ? end.decrement / before : 1.0;
         const double left = arrived ? 0.0 : 10 * ratio * ratio < 1 ? end.decrement * 10 * ratio * ratio : end.decrement;
         if (left <= tol || rounded) {
             end.decrement = left;

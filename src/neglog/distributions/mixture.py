@@ -75,6 +75,7 @@ class Mixture(Distribution):
             level = self._tail(y, upper)
             return level <= q if upper else level >= q
 
+        high = np.where(reached(low), low, high)  # an atom may hold the quantile
         whole = self.measure == "mass"
         with np.errstate(invalid="ignore"):
             for _ in range(200):
@@ -89,6 +90,8 @@ class Mixture(Distribution):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         law: Distribution = self.__dict__["law"]
         weights, batch = self.__dict__["weights"], self.batch_shape
+        if shape[len(shape) - len(batch) :] != batch:
+            raise ValueError(f"size must end in the shape of the laws, {batch}, but is {shape}")
         chosen = rng.choice(len(weights), size=shape, p=weights / weights.sum())
         places = np.indices(shape)[len(shape) - len(batch) :] if batch else ()
         taken = _with_parameters(law, lambda p: np.broadcast_to(p, law.batch_shape)[(chosen, *places)])

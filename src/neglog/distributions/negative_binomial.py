@@ -42,7 +42,8 @@ class NegativeBinomial(Distribution):
             trials = shape + counts
             errors = stirling_error(trials) - stirling_error(shape) - stirling_error(counts)
             share = shape / (shape + mean)
-            deviances = half_deviance(shape, trials * share, 1.0) + half_deviance(counts, trials * (1 - share), 1.0)
+            rest = mean / (shape + mean)
+            deviances = half_deviance(shape, trials * share, 1.0) + half_deviance(counts, trials * rest, 1.0)
             nats = deviances - errors - 0.5 * np.log(shape / (2 * np.pi * trials * counts))
             nats = np.where(x == 0, shape * np.log1p(mean / shape), nats)
             return np.where((x >= 0) & (x == np.floor(x)) & (x < np.inf), nats, np.where(np.isnan(x), np.nan, np.inf))

@@ -53,18 +53,13 @@ class StudentT(Distribution):
     def _tail(self, y: Any, upper: bool) -> Any:
         df = self._known("df")
         z = self._standardised(y) * (-1 if upper else 1)
-        # of the two tails the smaller, which keeps its digits
-        with np.errstate(all="ignore"):
-            far = 0.5 * special.betainc(np.multiply(0.5, df), 0.5, 1 / (1 + z * z / df))
+        far = special.stdtr(df, -np.abs(z))  # of the two tails the smaller, which keeps its digits
         return np.where(z <= 0, far, 1 - far)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         df, loc, scale = self._known("df", "loc", "scale")
         tail = np.where(q < 0.5, q, 1 - q)
-        with np.errstate(all="ignore"):
-            share = special.betaincinv(np.multiply(0.5, df), 0.5, 2 * tail)
-            z = -np.sqrt(df * (1 / share - 1))
-        z = np.where(tail == 0, -np.inf, np.where(tail == 0.5, 0.0, z))
+        z = np.where(tail == 0, -np.inf, special.stdtrit(df, np.where(tail == 0, 0.5, tail)))
         return loc + scale * np.where((q < 0.5) != upper, z, -z)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:

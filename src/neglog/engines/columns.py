@@ -9,7 +9,7 @@ from neglog.design.blocks import Sparse
 from neglog.distributions.arrays import Numbers, available_threads
 from neglog.engines.memory import Memory
 
-SWEEPS = 10_000
+SWEEPS = 300  # in which descent should be done, unless columns are nearly dependent
 
 
 class Model(NamedTuple):
@@ -65,8 +65,11 @@ class Columns:
     def descend(
         self, chosen: Numbers, model: Model, slope0: float | None, tolerance: float, x: Numbers
     ) -> tuple[float, float, Numbers]:
-        """A lasso step over the chosen columns, x in place: gain, step of the intercept, change of the predictions."""
+        """A lasso step over the chosen columns, x in place: gain, step of the intercept, change of the predictions.
+
+        The gain is infinite where the descent did not end.
+        """
         change = np.empty(self.engine.rows)
         columns = (self.starts, self.indices, self.values, chosen)
-        gain, step0, _ = _core.sparse_descent(*columns, *model, slope0, tolerance, SWEEPS, x, change)
-        return gain, step0, change
+        gain, step0, sweeps = _core.sparse_descent(*columns, *model, slope0, tolerance, SWEEPS, x, change)
+        return gain if sweeps < SWEEPS else np.inf, step0, change

@@ -53,6 +53,7 @@ class Memory:
         self.design, self.y, self.weight, self.offset, self.loss = design, y, weight, offset, loss
         self.intercept = intercept
         self.rows = design.rows
+        self.most_threads = 0  # no limit
         self.centre = _centres(design, intercept) if centre is None else centre
         self.places = _places(design, intercept, loss.response)
         self._set_up()
@@ -99,7 +100,7 @@ class Memory:
         plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
         self.where: Any = slice(int(self.intercept), self.intercept + self.design.columns) if plain else self.places
         worth = self.rows * max(self.width, 1) // ENTRIES_PER_THREAD
-        self.threads = min(available_threads(), worth) if worth > 1 else 1
+        self.threads = min(self.most_threads or available_threads(), worth) if worth > 1 else 1
 
     @property
     def response_place(self) -> int:
@@ -188,7 +189,7 @@ class Memory:
         """The same rows, for callers that run several at once."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.threads = 1
+        other.threads = other.most_threads = 1
         return other
 
     def take(self, rows: Any) -> "Memory":

@@ -48,11 +48,13 @@ class Task:
         target = self.target
         factor = 1.0 if rows == slice(None) else target.total() / target.total(rows=rows)
         penalty = self.penalty if penalty is None else penalty
+        steady = target.family != "huber"  # whose curvature jumps at its threshold
         return Objective(
             engine,
             penalty,
             target.dispersion(rows),
             convex=target.convex,
+            steady=steady,
             gauge=self.gauge(engine, penalty),
             factor=factor,
         )

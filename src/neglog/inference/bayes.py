@@ -44,9 +44,10 @@ class Belief:
     def odds(self) -> Any:
         """Each hypothesis against all others: p / (1 - p)."""
         logs = self._log_probability
-        others = [special.logsumexp(np.delete(logs, k)) if len(logs) > 1 else -np.inf for k in range(len(logs))]
         with np.errstate(all="ignore"):
-            return self._named(np.exp(logs - np.array(others)))
+            before = np.append(-np.inf, np.logaddexp.accumulate(logs)[:-1])
+            after = np.append(np.logaddexp.accumulate(logs[::-1])[:-1][::-1], -np.inf)
+            return self._named(np.exp(logs - np.logaddexp(before, after)))
 
     @property
     def evidence(self) -> float:

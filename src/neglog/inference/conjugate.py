@@ -32,6 +32,9 @@ from neglog.inference.grid import GridLaw, grid_law
 from neglog.inference.posterior import checked_level
 from neglog.inference.rows import checked
 
+PAIRS_AT_ONCE = 2_000_000  # of parameter and value
+MANY_KINKS = 500
+
 
 @dataclass(frozen=True)
 class ParameterPosterior:
@@ -109,6 +112,14 @@ def posterior(
     values = _values(y, noise)
     times = _times(exposure, noise, len(values))
     name, prior = _unknown(noise, prior), _stated(prior)
+    if isinstance(noise, Categorical) != isinstance(prior, Dirichlet):
+        raise ValueError(
+            f"{type(noise).__name__} noise has no posterior under a {type(prior).__name__} prior: "
+            "Categorical noise takes a Dirichlet prior, and no other noise does"
+        )
+    many = [parameter for parameter, value in noise.parameters.items() if np.ndim(value)]
+    if many:
+        raise ValueError(f"noise must be one law, but its {many[0]} has the shape {noise.parameters[many[0]].shape}")
     match noise, prior:
         case Bernoulli(), Beta():
             return _bernoulli(values, noise, prior)
@@ -288,18 +299,33 @@ def _student(y: Numbers, noise: Any, prior: Any) -> ParameterPosterior:
 def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> ParameterPosterior:
     domain = noise.domains[name]
 
+    # equal values count together
+    pairs, counts = np.unique(np.stack([y, times]), axis=1, return_counts=True)
+    values, spans = pairs
+
     def minus_log(x: Numbers) -> Numbers:
-        """-log of likelihood times prior at each x."""
+        """-log of likelihood times prior at each x, a bounded number of pairs at a time."""
+        at_once = max(1, PAIRS_AT_ONCE // max(len(values), 1))
+        parts = [of_some(x[start : start + at_once]) for start in range(0, len(x), at_once)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def of_some(x: Numbers) -> Numbers:
         inside = np.asarray(domain.contains(x))
         safe = np.where(inside, x, _anywhere(name))
-        scaled = safe[:, None] * times if isinstance(noise, Poisson) else safe[:, None]
-        law = noise._replaced(**{f"_{name}": np.broadcast_to(scaled, (len(x), len(y)))})
+        shape = (len(x), len(values))
+        scaled = safe[:, None] * spans if isinstance(noise, Poisson) else safe[:, None]
+        law = noise._replaced(**{f"_{name}": np.broadcast_to(scaled, shape)})
         with np.errstate(all="ignore"):
-            nats = np.sum(law.nll(np.broadcast_to(y, (len(x), len(y)))), axis=1) + prior.nll(safe)
+            nats = np.asarray(law.nll(np.broadcast_to(values, shape))) @ counts + prior.nll(safe)
         return np.where(inside, nats, np.inf)
 
     law: GridLaw = grid_law(
-        minus_log, _bounds(name, prior), _guess(name, y, times), name, _kinks(name, y, noise, prior)
+        minus_log,
+        _bounds(name, prior),
+        _guess(name, y, times),
+        _unit(noise, prior),
+        name,
+        _kinks(name, y, noise, prior),
     )
 
     def following(trials: int, exposure: float) -> Any:
@@ -327,6 +353,14 @@ def _guess(name: str, y: Numbers, times: Numbers) -> float:
     return mean if name == "mean" else min(max(mean, 0.01), 0.99)
 
 
+def _unit(noise: Any, prior: Any) -> float:
+    """A step that is neither huge nor tiny for a location: the smaller of what noise and prior call one."""
+    factors = prior.factors if isinstance(prior, Product) else (prior,)
+    scales = [law.parameters.get("scale") for law in (noise, *factors)]
+    known = [float(scale) for scale in scales if scale is not None and np.isfinite(scale)]
+    return min(known) if known else 1.0
+
+
 def _kinks(name: str, y: Numbers, noise: Any, prior: Any) -> Numbers | None:
     """Where the product of likelihood and prior is not smooth in a location."""
     if name != "loc":
@@ -336,7 +370,8 @@ def _kinks(name: str, y: Numbers, noise: Any, prior: Any) -> Numbers | None:
     places += [np.atleast_1d(float(factor.loc)) for factor in factors if isinstance(factor, Laplace)]
     if isinstance(noise, Huber):  # whose second derivative jumps
         places += [y - noise.scale * noise.delta, y + noise.scale * noise.delta]
-    return np.unique(np.concatenate(places)) if places else None
+    kinks = np.unique(np.concatenate(places)) if places else None
+    return None if kinks is None or len(kinks) > MANY_KINKS else kinks  # where there are many, each is small
 
 
 def _anywhere(name: str) -> float:

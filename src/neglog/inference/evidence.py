@@ -17,13 +17,14 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.joint import Joint
 from neglog.inference.loo import leave_one_out
 from neglog.inference.posterior import whitened
-from neglog.inference.solve import solve
+from neglog.inference.solve import about_middle, solve
 from neglog.inference.targets import Absolutes, Squares
 from neglog.solvers.penalty import Penalty
 
 STEPS = 200  # of the fixed point
 SETTLED = 1e-6  # relative change of a scale that ends the search
-SMALLEST = 1e-6  # of the largest scale: a group below it has no part in the answer
+RANGE = (1e-2, 1e5)  # where a scale is looked for, in standard errors of the coefficients without a prior
+ROUGH = 1e-2  # posterior standard deviations from the optimum that do for choosing a strength
 STRENGTHS = 40  # of a Laplace prior that are tried
 LEAST_STRENGTH = 1e-3  # of the one that leaves no coefficient
 
@@ -55,7 +56,7 @@ def learn(task: Task, prior: Any, standardize: bool | None) -> Learned:
     engine = task.engine
     if engine.design.columns == 0:
         raise ValueError("the scale of a prior cannot be learned without columns")
-    units = column_spreads(engine) if standardize in (None, True) else np.ones(engine.design.columns)
+    units = column_spreads(engine, task.target.w) if standardize in (None, True) else np.ones(engine.design.columns)
     if isinstance(prior, Laplace):
         return _learn_laplace(task, prior, units)
     groups = _groups(prior, engine)
@@ -64,23 +65,26 @@ def learn(task: Task, prior: Any, standardize: bool | None) -> Learned:
     return problem.by_moments() if squares else problem.by_laplace()
 
 
-def on_unit_variance(prior: Any, engine: Memory) -> Any:
+def on_unit_variance(prior: Any, engine: Memory, w: Numbers | None) -> Any:
     """The prior for the columns as they are whose scale is stated for columns of unit variance."""
     if isinstance(prior, Flat):
         return prior
     if isinstance(prior, Product):
-        first, *others = (on_unit_variance(factor, engine) for factor in prior.factors)
+        first, *others = (on_unit_variance(factor, engine, w) for factor in prior.factors)
         for other in others:
             first = first * other
         return first
-    return type(prior)(prior.loc, prior.scale / column_spreads(engine))
+    if engine.design.columns == 0:
+        return prior
+    spreads = column_spreads(engine, w)
+    return type(prior)(prior.loc / spreads if np.any(prior.loc) else prior.loc, prior.scale / spreads)
 
 
-def column_spreads(engine: Memory) -> Numbers:
-    """The standard deviation of each column over the rows, each counted by its weight; 1 for constant columns."""
-    w = np.ones(engine.rows) if engine.weight is None else engine.weight
+def column_spreads(engine: Memory, w: Numbers | None) -> Numbers:
+    """The standard deviation of each column over the rows, each counted by its weight w; 1 for constant columns."""
+    w = np.ones(engine.rows) if w is None else w
     total = w.sum()
-    parts = []
+    parts, sizes = [], []
     for block in engine.design.blocks:
         if isinstance(block, Dense):
             x = block.values
@@ -91,15 +95,18 @@ def column_spreads(engine: Memory) -> Numbers:
                 mean += some @ away
                 square += some @ (away * away)
             parts.append(np.sqrt(np.maximum(square / total - (mean / total) ** 2, 0.0)))
+            sizes.append(np.abs(middle) + np.sqrt(square / total))
         elif isinstance(block, Codes):
             share = np.bincount(block.codes, weights=w, minlength=len(block.levels)) / total
             parts.append(np.sqrt(share * (1 - share))[int(block.reference) :])
+            sizes.append(np.ones(block.columns))
         else:
             mean = np.asarray(w @ block.matrix).ravel() / total
             square = np.asarray(w @ block.matrix.multiply(block.matrix)).ravel() / total
             parts.append(np.sqrt(np.maximum(square - mean**2, 0.0)))
+            sizes.append(np.sqrt(square))
     spreads = np.concatenate(parts)
-    return np.where(spreads > 1e-12 * spreads.max(), spreads, 1.0)
+    return np.where(spreads > 1e-12 * np.concatenate(sizes), spreads, 1.0)
 
 
 def _groups(prior: Any, engine: Memory) -> Numbers:
@@ -121,7 +128,7 @@ class _Ridge:
     def __init__(self, task: Task, prior: Any, units: Numbers, groups: Numbers) -> None:
         self.task, self.prior, self.units, self.groups = task, prior, units, groups
         self.count = int(groups.max()) + 1
-        self.loc = np.broadcast_to(np.asarray(prior.loc, float), units.shape)
+        self.loc = np.broadcast_to(np.asarray(prior.loc, float), units.shape) / units
 
     def penalty(self, scales: Numbers) -> Penalty:
         """The prior at these scales of unit-variance coefficients."""
@@ -134,17 +141,32 @@ class _Ridge:
         """With the prior on the coefficients as they are."""
         own = scales[self.groups] / self.units
         scale: Any = float(own[0]) if np.ptp(own) <= 1e-12 * own[0] else own
-        return Learned(task, answer, Gaussian(self.prior.loc, scale))
+        return Learned(task, answer, Gaussian(self.loc if self.loc.any() else 0.0, scale))
+
+    def note(self, answer: Answer, scales: Numbers, low: float, high: float) -> None:
+        """Say so where the search ended at an edge."""
+        if np.all(scales <= 1.01 * low):
+            answer.notes.append(
+                "The data support no effect of the columns: the scale of the prior ended at its lower edge, where all "
+                "coefficients are nearly 0."
+            )
+        if np.any(scales >= 0.99 * high):
+            answer.notes.append(
+                "The scale of the prior ended at its upper edge: the data hold no coefficient back, as where columns "
+                "separate the target; state a scale."
+            )
 
     # ---- least squares: everything from one Gram matrix ----------------------------------------------------------
 
     def by_moments(self) -> Learned:
         """With the scale of the noise, if that is unknown too: the evidence is known in closed form."""
         task, engine = self.task, self.task.engine
-        some = slice(None, None, max(1, engine.rows // 256))
-        middle = float(engine.y[some].mean()) if engine.intercept else 0.0
-        gram = engine.moments(middle)
+        gram = engine.moments(about_middle(engine) if engine.intercept else 0.0)
+        if not np.isfinite(gram).all():
+            engine.design.check_finite()
         rows = task.target.total() - engine.intercept
+        if not rows > 0:
+            raise ValueError(f"the scale of a prior cannot be learned from {task.target.total():g} rows; state it")
         if engine.intercept:
             gram = gram[1:, 1:] - np.outer(gram[1:, 0], gram[0, 1:]) / gram[0, 0]
         native = engine.places - engine.intercept
@@ -155,37 +177,38 @@ class _Ridge:
         right = gram[:-1, -1] / self.units - matrix @ shifted
         rest = float(gram[-1, -1] - 2 * shifted @ (gram[:-1, -1] / self.units) + shifted @ matrix @ shifted)
         known = task.target.noise.scale
+        if not np.any(matrix.diagonal() > 1e-12 * np.maximum(gram[:-1, :-1].diagonal() / self.units**2, rows)):
+            raise ValueError("the scale of a prior cannot be learned where all columns are constant; state it")
+        spread = np.sqrt(max(rest, 0.0) / rows) if known is None else known
+        low, high = np.array(RANGE) * max(spread, 1e-150) / np.sqrt(matrix.diagonal().max())
         if self.count == 1:
             scale, sigma = _ridge_by_eigenvalues(matrix, right, rest, rows, known)
-            scales = np.array([scale])
+            scales = np.clip([scale], low, high)
         else:
-            scales, sigma = self._relevance(matrix, right, rest, rows, known)
+            scales, sigma = self._relevance(matrix, right, rest, rows, known, low, high)
         stated = task.target.with_noise(task.target.noise._replaced(_scale=sigma))
         fixed = replace(task, target=stated, penalty=self.penalty(scales))
         answer = solve(fixed)
+        self.note(answer, scales, low, high)
         return self.finished(scales, answer, replace(task, penalty=fixed.penalty))
 
     def _relevance(
-        self, matrix: Numbers, right: Numbers, rest: float, rows: float, known: float | None
+        self, matrix: Numbers, right: Numbers, rest: float, rows: float, known: float | None, low: float, high: float
     ) -> tuple[Numbers, float]:
         """MacKay's fixed point: scale² = sum of squares / effective number of coefficients, group by group."""
-        sigma = np.sqrt(rest / rows) if known is None else known
-        scales = np.full(self.count, np.sqrt(max(rest / rows, 1e-300)) if known is None else known)
+        sigma = float(np.sqrt(rest / rows)) if known is None else known
+        scales = np.full(self.count, np.sqrt(low * high))
         for _ in range(20 * STEPS):
-            active = scales[self.groups] > SMALLEST * scales.max()
-            strength = (sigma / scales[self.groups][active]) ** 2
-            inverse = np.linalg.inv(matrix[np.ix_(active, active)] + np.diag(strength))
-            theta = inverse @ right[active]
-            effective = np.bincount(self.groups[active], 1 - strength * inverse.diagonal(), self.count)
-            squares = np.bincount(self.groups[active], theta**2, self.count)
-            with np.errstate(all="ignore"):
-                following = np.where(effective > 1e-12, np.sqrt(squares / effective), 0.0)
-            following = np.maximum(np.nan_to_num(following), 0.1 * SMALLEST * following.max())
+            strength = (sigma / scales[self.groups]) ** 2
+            inverse = np.linalg.inv(matrix + np.diag(strength))
+            theta = inverse @ right
+            effective = np.bincount(self.groups, 1 - strength * inverse.diagonal(), self.count)
+            squares = np.bincount(self.groups, theta**2, self.count)
+            following = np.clip(np.sqrt(squares / np.maximum(effective, 1e-300)), low, high)
             if known is None:
-                left = rest - 2 * theta @ right[active] + theta @ matrix[np.ix_(active, active)] @ theta
+                left = rest - 2 * theta @ right + theta @ matrix @ theta
                 sigma = float(np.sqrt(left / max(rows - effective.sum(), 1e-12)))
-            used = following > SMALLEST * following.max()
-            change = np.max(np.abs(np.log(following[used] / scales[used])), initial=0.0)
+            change = np.max(np.abs(np.log(following / scales)))
             scales = following
             if change < SETTLED:
                 break
@@ -195,30 +218,45 @@ class _Ridge:
 
     def by_laplace(self) -> Learned:
         """The fixed point first; with one scale then the maximum itself, which also sees the curvature change."""
-        scales = np.ones(self.count)
-        answer: Answer | None = None
+        answer, _, following = self._step(np.ones(self.count), None)
+        low, high = self._range(answer)
+        scales = np.clip(following, low, high)
         for _ in range(STEPS):
             answer, _, following = self._step(scales, answer)
-            following = np.clip(following, 0.02 * scales, 50 * scales)
-            change = np.max(np.abs(np.log(following / scales))[following > SMALLEST * following.max()], initial=0.0)
+            following = np.clip(following, low, high)
+            change = np.max(np.abs(np.log(following / scales)))
             scales = following
             if change < (1e-2 if self.count == 1 else 1e-4):
                 break
         if self.count == 1:
-            scales = np.exp([self._maximum(float(np.log(scales[0])), answer)])
+            scales = np.array([self._maximum(float(scales[0]), low, high, answer)])
         task = replace(self.task, penalty=self.penalty(scales))
-        return self.finished(scales, solve(task, None if answer is None else answer.theta), task)
+        answer = solve(task, answer.theta)
+        self.note(answer, scales, low, high)
+        return self.finished(scales, answer, task)
+
+    def _range(self, answer: Answer) -> tuple[float, float]:
+        """Where scales are looked for: about the standard error of a coefficient that only the data hold."""
+        engine = self.task.engine
+        joint = Joint(replace(self.task, penalty=Penalty.none(engine.width)), answer)
+        hessian = joint.objective(joint.target(joint.start)).at(answer.theta, True).hessian
+        assert hessian is not None
+        unit = engine.native(self.units)
+        information = hessian.diagonal()[unit > 0] / unit[unit > 0] ** 2
+        if not np.max(information, initial=0.0) > 0:
+            raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
+        low, high = np.array(RANGE) / np.sqrt(np.max(information))
+        return float(low), float(high)
 
     def _step(self, scales: Numbers, answer: Answer | None) -> tuple[Answer, float, Numbers]:
         """The fit at these scales, its log evidence (up to a constant) and the scales that MacKay's rule gives next."""
         task = replace(self.task, penalty=self.penalty(scales))
-        answer = solve(task, None if answer is None else answer.theta)
+        answer = _finite(task, solve(task, None if answer is None else answer.theta))
         joint = Joint(task, answer)
         point = joint.objective(joint.target(joint.start)).at(answer.theta, True)
         assert point.hessian is not None
-        root, _ = whitened(point.hessian)
+        root, volume = whitened(point.hessian, joint)
         covariance = np.sum(root**2, axis=1)
-        volume = float(np.linalg.slogdet(root.T @ root)[1])
         held = task.penalty.bend > 0
         value = joint.nll(answer.theta, joint.target(joint.start)) + task.penalty.quadratic(answer.theta)[0]
         evidence = -value + 0.5 * volume + 0.5 * float(np.sum(np.log(task.penalty.bend[held])))
@@ -229,18 +267,25 @@ class _Ridge:
         effective = np.bincount(group, 1 - task.penalty.bend * covariance, self.count + 1)[1:]
         units = task.engine.native(self.units)
         squares = np.bincount(group, (units * (answer.theta - task.penalty.centre)) ** 2, self.count + 1)[1:]
-        following = np.sqrt(squares / np.maximum(effective, 1e-12))
-        return answer, evidence, np.maximum(following, 0.1 * SMALLEST * max(following.max(), 1e-300))
+        return answer, evidence, np.sqrt(squares / np.maximum(effective, 1e-300))
 
-    def _maximum(self, start: float, answer: Answer | None) -> float:
-        """The log scale of maximal evidence near `start`."""
+    def _maximum(self, near: float, low: float, high: float, answer: Answer) -> float:
+        """The scale of maximal evidence near one."""
         from scipy.optimize import minimize_scalar
 
         def lack(log_scale: float) -> float:
             return -self._step(np.exp([log_scale]), answer)[1]
 
-        found = minimize_scalar(lack, bracket=(start - 0.2, start + 0.2), tol=1e-5)
-        return float(found.x)
+        bounds = np.log([max(low, near / 5), min(high, near * 5)])
+        found = minimize_scalar(lack, bounds=bounds, method="bounded", options={"xatol": 1e-5})
+        return float(np.exp(found.x))
+
+
+def _finite(task: Task, answer: Answer) -> Answer:
+    """The answer, unless numbers in X that are none have spoilt it."""
+    if not (np.isfinite(answer.theta).all() and np.isfinite(answer.decrement)):
+        task.engine.design.check_finite()
+    return answer
 
 
 def _ridge_by_eigenvalues(
@@ -250,8 +295,8 @@ def _ridge_by_eigenvalues(
     from scipy.optimize import minimize_scalar
 
     values, vectors = np.linalg.eigh(matrix)
-    values = np.maximum(values, 0.0)
-    squares = (vectors.T @ right) ** 2
+    solid = values > 1e-12 * max(values[-1], 0.0)  # directions in which the columns do not vary say nothing
+    values, squares = values[solid], (vectors.T @ right)[solid] ** 2
 
     def variance(alpha: float) -> float:
         return max(rest - float(np.sum(squares / (values + alpha))), 1e-300) / rows
@@ -284,32 +329,37 @@ def _learn_laplace(task: Task, prior: Any, units: Numbers) -> Learned:
             "use Huber noise, or let nl.path(..., cv=5) choose it"
         )
     engine = task.engine
-    kink = engine.native(np.broadcast_to(np.asarray(prior.loc, float), units.shape))
-    unit = engine.native(units)
+    loc = np.broadcast_to(np.asarray(prior.loc, float), units.shape) / units
+    kink, unit = engine.native(loc), engine.native(units)
     nothing = np.zeros(engine.width)
-
-    def at(strength: float, theta: Numbers | None) -> tuple[Task, Answer]:
-        here = replace(task, penalty=Penalty(nothing, nothing, strength * unit, kink))
-        return here, solve(here, theta)
-
+    rough = replace(task, tol=max(task.tol, 1e-4))
     largest = _largest_strength(task, unit, kink)
     theta: Numbers | None = None
-    best: tuple[float, float, Task, Answer] | None = None
+    tried: list[tuple[float, float]] = []  # held-out nats and strength
     for strength in largest * np.geomspace(1.0, LEAST_STRENGTH, STRENGTHS):
-        here, answer = at(float(strength), theta)
+        here = replace(rough, penalty=Penalty(nothing, nothing, float(strength) * unit, kink))
+        answer = solve(here, theta)
         theta = answer.theta
-        if not answer.converged:
-            break
-        nats = leave_one_out(Joint(here, answer)).total
-        if best is None or nats < best[0]:
-            best = nats, float(strength), here, answer
-        elif nats > best[0] + 0.02 * abs(best[0]) + 20:
+        if not (answer.converged or answer.decrement < ROUGH):
+            continue
+        nats = leave_one_out(Joint(here, replace(answer, converged=True))).total
+        tried.append((nats, float(strength)))
+        if nats > min(tried)[0] + 0.02 * abs(min(tried)[0]) + 20:
             break  # far beyond the minimum
-    if best is None:
+    if not tried or not np.isfinite(min(tried)[0]):
         raise ValueError("no strength of the Laplace prior led to a converged fit; state its scale")
-    own = 1 / (best[1] * units)
+    best = min(tried)[1]
+    final = replace(task, penalty=Penalty(nothing, nothing, best * unit, kink))
+    answer = solve(final, theta)
+    if best == largest:
+        answer.notes.append("The data support no effect of the columns: leave-one-out prefers all coefficients at 0.")
+    elif best <= 1.001 * largest * LEAST_STRENGTH:
+        answer.notes.append(
+            "Leave-one-out prefers the weakest prior that was tried: the columns may need none, or another one."
+        )
+    own = 1 / (best * units)
     scale: Any = float(own[0]) if np.ptp(own) <= 1e-12 * own[0] else own
-    return Learned(best[2], best[3], Laplace(prior.loc, scale))
+    return Learned(final, answer, Laplace(loc if loc.any() else 0.0, scale))
 
 
 def _largest_strength(task: Task, unit: Numbers, kink: Numbers) -> float:
@@ -317,6 +367,6 @@ def _largest_strength(task: Task, unit: Numbers, kink: Numbers) -> float:
     held = unit > 0
     nothing = np.zeros(len(unit))
     hard = replace(task, penalty=Penalty(nothing, nothing, 1e12 * np.where(held, unit, 0.0), kink))
-    joint = Joint(hard, solve(hard))
+    joint = Joint(hard, _finite(hard, solve(hard)))
     gradient = joint.gradient(joint.answer.theta, joint.start)[0]
     return float(np.max(np.abs(gradient[held]) / unit[held])) or 1.0

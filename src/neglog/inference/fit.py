@@ -49,7 +49,8 @@ def fit(
     noise          what y does around the prediction; parameters that are None are estimated
     prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
                    inf for none. The intercept has none. A scale that is None is learned: of Gaussian() by maximum
-                   evidence, for each of its `groups` if it has some, of Laplace() by leave-one-out
+                   evidence (and with it the scale of a Gaussian noise, if that is open), for each of its `groups` if
+                   it has some; of Laplace() by leave-one-out
     sample_weight  counts a row as so many
     precision      divides the row's dispersion
     offset         is added to eta; exposure multiplies the mean (log links)
@@ -73,7 +74,7 @@ def fit(
         else:
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
             if standardize:
-                prior = on_unit_variance(prior, task.engine)
+                prior = on_unit_variance(prior, task.engine, task.target.w)
                 task.penalty = make_penalty(prior, task.engine)
             answer = solve(task)
     if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
@@ -125,6 +126,8 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
         if scale is None:  # it will be learned
             continue
         loc = _per_column(factor, "loc", engine.design)
+        if loc is None:
+            raise ValueError(f"{type(factor).__name__} prior: loc must be stated; only a scale can be learned")
         centred = np.ndim(loc) == 0 and loc == 0
         middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
         if isinstance(factor, Gaussian):

@@ -11,6 +11,7 @@ from neglog.distributions.base import Distribution
 
 POINTS, SHARES = np.polynomial.legendre.leggauss(20)
 DEEP = 60.0  # nats below the peak at which the law is taken to end
+FARTHEST = 600.0  # on a logarithmic line: beyond, numbers end before the law does
 PANELS = (32, 64, 128, 256, 512, 1024)
 ACCURATE = 1e-12
 
@@ -18,29 +19,36 @@ MinusLog = Callable[[Numbers], Numbers]
 
 
 class Scale:
-    """The real line for a parameter that lives between two bounds."""
+    """The real line for a parameter that lives between two bounds; without bounds, in units about a middle."""
 
-    def __init__(self, low: float, high: float) -> None:
-        self.low, self.high = low, high
+    def __init__(self, low: float, high: float, middle: float = 0.0, unit: float = 1.0) -> None:
+        self.low, self.high, self.middle, self.unit = low, high, middle, unit
+
+    @property
+    def kind(self) -> str:
+        """How the line is bent."""
+        return "plain" if not np.isfinite(self.low) else "both" if np.isfinite(self.high) else "positive"
 
     def inside(self, u: Numbers) -> Numbers:
         """The parameter at u."""
-        if np.isfinite(self.low) and np.isfinite(self.high):
-            return self.low + (self.high - self.low) / (1 + np.exp(-u))
-        return self.low + np.exp(u) if np.isfinite(self.low) else u
+        if self.kind == "plain":
+            return self.middle + self.unit * u
+        return self.low + (np.exp(u) if self.kind == "positive" else (self.high - self.low) / (1 + np.exp(-u)))
 
     def outside(self, x: Any) -> Any:
         """The u of a parameter."""
+        if self.kind == "plain":
+            return (x - self.middle) / self.unit
         with np.errstate(all="ignore"):
-            if np.isfinite(self.low) and np.isfinite(self.high):
-                return np.log(x - self.low) - np.log(self.high - x)
-            return np.log(x - self.low) if np.isfinite(self.low) else x
+            return np.log(x - self.low) - (np.log(self.high - x) if self.kind == "both" else 0.0)
 
     def log_slope(self, u: Numbers) -> Numbers:
         """log dx / du."""
-        if np.isfinite(self.low) and np.isfinite(self.high):
-            return np.asarray(np.log(self.high - self.low) - np.logaddexp(0, u) - np.logaddexp(0, -u))
-        return u if np.isfinite(self.low) else np.zeros_like(u)
+        if self.kind == "plain":
+            return np.full_like(u, np.log(self.unit))
+        if self.kind == "positive":
+            return u
+        return np.asarray(np.log(self.high - self.low) - np.logaddexp(0, u) - np.logaddexp(0, -u))
 
 
 class GridLaw(Distribution):
@@ -126,7 +134,11 @@ class GridLaw(Distribution):
         return np.where(np.isnan(q), np.nan, x)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        return self._quantile(rng.random(shape), upper=False)
+        edges = self.__dict__["_edges"]
+        fine = np.linspace(edges[0], edges[-1], 4001)
+        middles = 0.5 * (fine[1:] + fine[:-1])
+        below = np.append(0.0, np.cumsum(self._weights(middles)))
+        return self.__dict__["_scale"].inside(np.interp(rng.random(shape) * below[-1], below, fine))
 
     def _average(self, g: Callable[[Numbers], Numbers]) -> float:
         edges = self.__dict__["_edges"]
@@ -152,28 +164,37 @@ class GridLaw(Distribution):
 
 
 def grid_law(
-    minus_log: MinusLog, bounds: tuple[float, float], start: float, name: str, kinks: Numbers | None = None
+    minus_log: MinusLog,
+    bounds: tuple[float, float],
+    start: float,
+    unit: float,
+    name: str,
+    kinks: Numbers | None = None,
 ) -> GridLaw:
     """The law whose density is proportional to exp(-minus_log), searched from `start` inside the bounds.
+
+    Without bounds the search goes in steps of the order of `unit`.
 
     Panels end at the `kinks`, so that the function is smooth inside each.
     """
     from scipy.optimize import minimize_scalar
 
-    scale = Scale(*bounds)
+    scale = Scale(*bounds, start, unit)
 
     def nats(u: float) -> float:
         at = np.array([u])
-        value = float((minus_log(scale.inside(at)) - scale.log_slope(at))[0])
+        with np.errstate(over="ignore"):
+            value = float((minus_log(scale.inside(at)) - scale.log_slope(at))[0])
         return value if np.isfinite(value) else 1e300
 
     first = float(scale.outside(start))
-    step = 0.1 * max(1.0, abs(first)) if not np.isfinite(bounds[0]) else 0.1
-    found = minimize_scalar(nats, bracket=(first, first + step), tol=1e-9)
+    found = minimize_scalar(nats, bracket=(first, first + 0.1), tol=1e-9)
     centre, peak = float(found.x), float(found.fun)
     if not np.isfinite(peak) or peak >= 1e300:
         raise ValueError(f"no value of {name} explains y under this noise and prior: their product is 0 everywhere")
     ends = [_end(nats, centre, peak, sign) for sign in (-1.0, 1.0)]
+    if scale.kind != "plain" and max(map(abs, ends)) > FARTHEST:
+        raise improper()
     for panels in PANELS:
         edges = np.linspace(ends[0], ends[1], panels + 1)
         if kinks is not None:
@@ -186,17 +207,25 @@ def grid_law(
 
 
 def _end(nats: Callable[[float], float], centre: float, peak: float, sign: float) -> float:
-    """Where the law is DEEP below its peak, on one side; the posterior is improper if that is nowhere."""
-    reach = 1e-3 * max(1.0, abs(centre)) * 1e-6
-    while nats(centre + sign * reach) - peak < DEEP:
+    """Where the law is DEEP below its peak, on one side."""
+    reach = 1.0
+    while nats(centre + sign * reach) - peak > DEEP and reach > 1e-14 * max(1.0, abs(centre)):
+        reach *= 0.5
+    for _ in range(200):
+        if nats(centre + sign * reach) - peak >= DEEP:
+            break
         reach *= 2
-        if reach > 1e12:
-            raise ValueError(
-                "the posterior is improper: likelihood times prior does not fall off; "
-                "use a prior that has a finite integral"
-            )
+    else:
+        raise improper()
     near, far = 0.5 * reach, reach
     for _ in range(20):
         middle = 0.5 * (near + far)
         near, far = (middle, far) if nats(centre + sign * middle) - peak < DEEP else (near, middle)
     return centre + sign * far
+
+
+def improper() -> ValueError:
+    """There is no law."""
+    return ValueError(
+        "the posterior is improper: likelihood times prior does not fall off; use a prior that has a finite integral"
+    )

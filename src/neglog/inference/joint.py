@@ -117,6 +117,21 @@ class Joint:
         matrix[n:, n:] = 0.5 * (matrix[n:, n:] + matrix[n:, n:].T)
         return Curvature(theta, v, matrix)
 
+    def basis(self) -> Numbers | None:
+        """Orthonormal directions that mean something, as columns: shifting all classes alike means nothing where no
+        prior holds them. None where all directions do.
+        """
+        engine = self.task.engine
+        classes, columns = engine.loss.classes, engine.columns
+        flat = np.flatnonzero(self.task.penalty.flat[:columns])
+        if classes == 1 or not len(flat):
+            return None
+        shifts = np.zeros((engine.width, len(flat)))
+        for k, j in enumerate(flat):
+            shifts[np.arange(classes) * columns + j, k] = classes**-0.5
+        values, vectors = np.linalg.eigh(np.eye(engine.width) - shifts @ shifts.T)
+        return np.asarray(vectors[:, values > 0.5])
+
     # ---- from the core's order to people's ---------------------------------------------------------------------------
 
     def public_names(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ BENT = 2.0  # factor by which the curvature may change on the way
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Held-out nats per row, and which of them not to rely on."""
+    """Held-out nats per row, and which not to rely on. Of a row that counts several times one copy is left out."""
 
     nll: Numbers
     leverage: Numbers
@@ -60,7 +60,8 @@ def leave_one_out(joint: Joint) -> LeaveOneOut:
             "leave-one-out needs a smooth loss, which the absolute error of Laplace noise is not; "
             "Huber noise is smooth, or refit without some rows"
         )
-    refuse_improper(joint)
+    if joint.answer.null is None:  # of many best solutions the smallest predicts as well as any
+        refuse_improper(joint)
     joint = _without_zeros(joint)
     target = joint.target(joint.start)
     free = np.append(_moving(joint.task, joint.answer), np.ones(len(joint.names), bool))
@@ -132,7 +133,7 @@ def _held_out(joint: Joint, spread: Numbers, rows: Rows, target: Target) -> Leav
     engine = joint.answer.engine
     columns, r = engine.columns, rows.eta.shape[1]
     n, size = r * columns, rows.gradient.shape[1]
-    w = np.ones(engine.rows) if target.w is None else target.w
+    w = np.ones(engine.rows) if target.w is None else np.minimum(target.w, 1.0)  # of several copies one is left out
     moved = np.empty((engine.rows, size))
     leverage = np.empty(engine.rows)
     for chunk, matrix in row_chunks(engine):
@@ -149,10 +150,15 @@ def _held_out(joint: Joint, spread: Numbers, rows: Rows, target: Target) -> Leav
         share = covariance @ (w[chunk, None, None] * rows.curvature[chunk])
         leverage[chunk] = np.trace(share[:, :r, :r], axis1=1, axis2=2)
         left_out = np.eye(size) - share
+        alone = np.asarray(np.abs(np.linalg.det(left_out)) < 1e-10)  # without this row nothing is known about its prediction
+        left_out[alone] = np.eye(size)
         moved[chunk] = np.linalg.solve(left_out, covariance @ pull[..., None])[..., 0]
-    at = rows.eta + moved[:, :r]
+        moved[chunk[alone]] = np.nan
     with np.errstate(all="ignore"):
-        nll = np.asarray(rows.nll(at, joint.start + moved[:, r:]), np.float64)
+        unknown = np.isnan(moved).any(axis=1)
+        moved = np.where(unknown[:, None], 0.0, moved)
+        at = rows.eta + moved[:, :r]
+        nll = np.where(unknown, np.inf, np.asarray(rows.nll(at, joint.start + moved[:, r:]), np.float64))
         unreliable = ~(leverage < HIGH)
         if rows.bend is None:
             before, after = special.softmax(rows.eta, axis=1), special.softmax(at, axis=1)

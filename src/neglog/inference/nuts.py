@@ -9,7 +9,7 @@ from neglog.distributions import Bernoulli, Categorical
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.mixture import Mixture
 from neglog.inference.joint import Joint
-from neglog.inference.posterior import Posterior, checked_level, improper, refuse_improper, shared_shifts, whitened
+from neglog.inference.posterior import Posterior, checked_level, refuse_improper, whitened
 from neglog.inference.rows import finite_prediction
 from neglog.solvers.dispersion import Known
 
@@ -116,7 +116,7 @@ class NutsPosterior(Posterior):
         return Mixture(mixed, np.full(len(chosen), 1 / len(chosen)))
 
     def _chains(self) -> Numbers:
-        return self.draws
+        return np.asarray(self.draws)
 
     def _title(self) -> str:
         return f"Posterior by the No-U-Turn sampler: {self.fit.noise!r}, prior {self.fit.prior!r}"
@@ -152,7 +152,8 @@ class Density:
         self.dispersion: Any = joint.task.target.dispersion()
         # log dispersion per unit of the open parameter's logarithm; 0 where the parameter is part of the loss
         logs = {"gaussian": 2.0, "laplace": 1.0, "gamma": -1.0, "tweedie": 1.0}
-        self.in_logs = logs.get(joint.task.target.family, 0.0) if len(joint.names) == 1 else 0.0
+        plain = len(joint.names) == 1 and joint.names[0] != "power"
+        self.in_logs = logs.get(joint.task.target.family, 0.0) if plain else 0.0
         penalty = joint.task.penalty
         curvature = joint.curvature()
         # a Laplace prior has the variance of a Gaussian of scale sqrt(2) b
@@ -160,9 +161,7 @@ class Density:
         self.power = joint.names.index("power") if "power" in joint.names else None
         self.centre = np.append(curvature.theta, self._unbound(curvature.v))
         matrix = curvature.matrix * np.outer(*[np.append(np.ones(self.width), self._stretch(curvature.v))] * 2)
-        self.root, null = whitened(matrix)
-        if null.shape[1] > shared_shifts(joint):
-            raise improper(joint, null[: self.width])
+        self.root, _ = whitened(matrix, joint)
 
     def _unbound(self, v: Numbers) -> Numbers:
         """The power of a Tweedie noise, which lies between 1 and 2, as its log odds."""
@@ -254,6 +253,9 @@ def nuts_posterior(
 ) -> NutsPosterior:
     """Sample; an interrupt keeps the draws so far."""
     refuse_improper(joint)
+    for name, value in (("draws", draws), ("chains", chains), ("tune", tune)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, but is {value}")
     try:
         import nutpie
         from nutpie.compiled_pyfunc import from_pyfunc
@@ -262,7 +264,6 @@ def nuts_posterior(
     density = Density(joint)
     size = density.root.shape[1]
     generator = np.random.default_rng(rng)
-    starts = generator.standard_normal(size)
     model = from_pyfunc(
         size,
         lambda: lambda x: density(x),
@@ -270,7 +271,7 @@ def nuts_posterior(
         [np.dtype(np.float64)],
         [(size,)],
         ["x"],
-        make_initial_point_fn=lambda seed: starts * np.random.default_rng(seed).choice([-1.0, 1.0], size),
+        make_initial_point_fn=lambda seed: np.random.default_rng(seed).standard_normal(size),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 4096
 REACH = 6.0  # standard deviations of the raw prediction that a predictive law looks at
-NODES = {0: 1, 1: 9, 2: 5}  # of the Gauss-Hermite rule over the noise's parameters, by their number
+NODES = {0: 1, 1: 7, 2: 5}  # of the Gauss-Hermite rule over the noise's parameters, by their number
+ORDERS = ((10.0, 5), (4.0, 9), (2.0, 15))  # of the rule over a raw prediction so many times narrower than the noise
 CLASS_DRAWS = 1000  # of the coefficients, for class probabilities
 SINGULAR = 1e-11
 
@@ -137,13 +138,10 @@ class LaplacePosterior(Posterior):
         self.names = joint.public_names()
         curvature = joint.curvature()
         self._theta, self._v = curvature.theta, curvature.v
-        self._root, null = whitened(curvature.matrix)
-        if null.shape[1] > shared_shifts(joint):
-            raise improper(joint, null[: len(self._theta)])
+        self._root, volume = whitened(curvature.matrix, joint)
         self._native = self._root @ self._root.T
-        volume = float(np.linalg.slogdet(self._root.T @ self._root)[1])  # log determinant of the covariance
         peak = fit.nll + minus_log_prior(joint)
-        self.evidence = -peak + 0.5 * self._root.shape[1] * np.log(2 * np.pi) + 0.5 * volume
+        self.evidence = float(-peak + 0.5 * self._root.shape[1] * np.log(2 * np.pi) + 0.5 * volume)
         self._turn = joint.public_matrix()
 
     @property
@@ -201,6 +199,11 @@ class LaplacePosterior(Posterior):
         weights = (weights[:, None] * shares).reshape(-1)
         spread = {f"_{name}": np.repeat(getattr(law, name), len(steps))[:, None] for name in self.joint.names}
         mixed = noise._replaced(**spread).given(eta.reshape(-1, eta.shape[-1]))
+        if not np.all(noise.domains[noise.location].contains(mixed.parameters[noise.location])):
+            raise ValueError(
+                f"Laplace's approximation reaches raw predictions for which the link {noise.link.name!r} gives no "
+                f'{noise.location} of {type(noise).__name__} noise; use fit.posterior("nuts"), or a link that takes any'
+            )
         if isinstance(noise, Bernoulli):
             return Bernoulli(weights @ mixed.p)
         return Mixture(mixed, weights)
@@ -220,6 +223,9 @@ class LaplacePosterior(Posterior):
         information = noise.gradient_hessian(np.asarray(noise.given(mean).mean()), mean, expected=True)[1]
         with np.errstate(all="ignore"):
             narrow = np.nanmin(1 / np.sqrt(information * variance), initial=np.inf)
+        for least, order in ORDERS:
+            if narrow > least:
+                return gauss_hermite(order)
         count = int(np.clip(REACH / (0.8 * narrow) if narrow > 0 else 400, 24, 400))
         steps = np.linspace(-REACH, REACH, 2 * count + 1)
         shares = np.exp(-0.5 * steps**2)
@@ -237,13 +243,25 @@ class LaplacePosterior(Posterior):
         return total / (2 * len(half))
 
 
-def whitened(matrix: Numbers) -> tuple[Numbers, Numbers]:
-    """A root R of the inverse, inverse = R R', and the directions in which the matrix is 0."""
+def whitened(matrix: Numbers, joint: Joint) -> tuple[Numbers, float]:
+    """A root R of the covariance R R' that belongs to a curvature, and the log determinant of that covariance.
+
+    Directions that mean nothing are left out; others that the curvature says nothing about make the posterior improper.
+    """
+    basis = joint.basis()
+    if basis is not None:
+        matrix = basis.T @ matrix @ basis
+    if not np.isfinite(matrix).all():
+        raise ValueError("the curvature of the posterior is beyond the range of numbers; scale the columns")
     diagonal = matrix.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(matrix * scale * scale[:, None])
     known = values > SINGULAR * max(values[-1], 1.0)
-    return scale[:, None] * vectors[:, known] / np.sqrt(values[known]), scale[:, None] * vectors[:, ~known]
+    if not known.all():
+        null = scale[:, None] * vectors[:, ~known]
+        raise improper(joint, (null if basis is None else basis @ null)[: joint.task.engine.width])
+    root = scale[:, None] * vectors / np.sqrt(values)
+    return (root if basis is None else basis @ root), float(2 * np.sum(np.log(scale)) - np.sum(np.log(values)))
 
 
 def row_chunks(engine: Memory) -> Any:
@@ -253,16 +271,20 @@ def row_chunks(engine: Memory) -> Any:
         yield rows, engine.dense_rows(rows)
 
 
+def gauss_hermite(order: int) -> tuple[Numbers, Numbers]:
+    """Points and shares that average polynomials over the standard Gaussian exactly."""
+    points, shares = np.polynomial.hermite_e.hermegauss(order)
+    return points, shares / shares.sum()
+
+
 def _hermite(v: Numbers, covariance: Numbers) -> tuple[Numbers, Numbers]:
     """Nodes and weights for averages over the noise's parameters, Gaussian about v."""
     m = len(v)
     if m == 0:
         return np.empty((1, 0)), np.ones(1)
-    points, shares = np.polynomial.hermite_e.hermegauss(NODES[m])
+    points, shares = gauss_hermite(NODES[m])
     grid = np.stack(np.meshgrid(*[points] * m, indexing="ij"), axis=-1).reshape(-1, m)
-    weights = np.prod(
-        np.stack(np.meshgrid(*[shares / shares.sum()] * m, indexing="ij"), axis=-1).reshape(-1, m), axis=1
-    )
+    weights = np.prod(np.stack(np.meshgrid(*[shares] * m, indexing="ij"), axis=-1).reshape(-1, m), axis=1)
     return v + grid @ np.linalg.cholesky(covariance).T, weights
 
 
@@ -293,12 +315,6 @@ def _elastic_net(penalty: Any, theta: Numbers) -> Numbers:
     bend, strength = np.where(mixed, penalty.bend, 1.0), np.where(mixed, penalty.strength, 1.0)
     prior = Gaussian(penalty.centre, bend**-0.5) * Laplace(penalty.kink, 1 / strength)
     return np.asarray(prior.nll(theta))
-
-
-def shared_shifts(joint: Joint) -> int:
-    """Directions that mean nothing: all classes shifted alike where no prior holds them."""
-    classes = joint.task.engine.loss.classes
-    return int(np.count_nonzero(joint.task.penalty.flat)) // classes if classes > 1 else 0
 
 
 def refuse_improper(joint: Joint) -> None:

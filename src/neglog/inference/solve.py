@@ -114,7 +114,10 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solu
     known = objective.dispersion
     if engine.width > WIDE and Columns.fits(engine) and objective.plain and isinstance(known, Known):
         lasso = SparseLasso(Columns(engine), task.penalty, known.dispersion)
-        return lasso.solve(theta, task.tol, task.max_iter)
+        solution = lasso.solve(theta, task.tol, task.max_iter)
+        if solution.converged or solution.iterations >= task.max_iter or not np.isfinite(solution.point.gradient).all():
+            return solution
+        theta = solution.point.theta  # columns that are nearly dependent need their Gram matrix
     if engine.width > WIDE:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
     matrix = None
@@ -190,7 +193,7 @@ def _solve_squares(task: Task) -> Answer:
     if engine.rows * engine.columns <= FEW and task.penalty.smooth and not task.target.open:
         return _solve_general(task, theta)  # two passes take less time than what is saved by one
     # About the middle of y: its square would drown the residuals of a y that is far from 0.
-    centre = _about_middle(engine) if engine.intercept else 0.0
+    centre = about_middle(engine) if engine.intercept else 0.0
     gram = engine.moments(centre)
     if not np.isfinite(gram).all():
         return Answer(np.full(engine.width, np.nan), task.target.noise, False, 0, np.inf, engine, task.penalty)
@@ -205,7 +208,8 @@ def _solve_squares(task: Task) -> Answer:
     return _answer(task, solution)
 
 
-def _about_middle(engine: Memory) -> float:
+def about_middle(engine: Memory) -> float:
+    """The mean of y - offset over a few rows: near enough for sums about it to keep their digits."""
     some = slice(None, None, max(1, engine.rows // 256))
     return float(
         (engine.y[some] if engine.offset is None else engine.y[some] - engine.offset[some]).mean(dtype=np.float64)

@@ -98,7 +98,7 @@ class Fitted(Dispersion):
             t = following
         # the last step is small enough for a parabola: C need not be summed again
         last_step = following - t
-        value += last_step * (slope + 0.5 * bend * last_step)
+        value += last_step * (slope + 0.5 * (tilt - near) * last_step)
         self._t = t = following
         curvature = max(tilt, 1e-300)
         weight = np.exp(-t)

@@ -9,6 +9,7 @@ from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
 
 SWEEPS = 100_000
+STALLED = 1e-9  # nats that a step promises, when the one before it promised as much and did not keep it
 WORTHWHILE = 0.3  # of the decrement: a step that leaves more calls for a new curvature matrix
 
 
@@ -36,7 +37,8 @@ def proximal_newton(
         assert matrix is not None
         target, gain = model_minimum(matrix, point, penalty, tol, before)
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
-        rounding = fresh and gain <= ROUNDING * abs(point.value) and decrement > 0.5 * before
+        # sums of squares from a Gram matrix have lost digits that their value does not show: steps stop gaining earlier
+        rounding = fresh and gain <= max(ROUNDING * abs(point.value), STALLED) and decrement > 0.5 * before
         if guessed and decrement <= tol:
             point, guessed = objective.at(point.theta, False), False
             continue

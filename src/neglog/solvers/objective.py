@@ -52,7 +52,8 @@ class Solution:
 class Objective:
     """Loss, dispersion and penalty over one engine.
 
-    `convex=False` steps by the Fisher information at first; `factor` makes a sample count as much as all rows.
+    `convex=False` steps by the Fisher information at first; `factor` makes a sample count as much as all rows;
+    `steady=False` says that curvature jumps, so that one step says little about the next.
     """
 
     def __init__(
@@ -64,16 +65,18 @@ class Objective:
         convex: bool = True,
         gauge: Numbers | None = None,
         factor: float = 1.0,
+        steady: bool = True,
     ) -> None:
         self.engine, self.penalty, self.dispersion, self.factor = engine, penalty, dispersion, factor
         self.expected = not convex
         self.tried_curvature = False
         self.gauge = gauge
+        self.steady = steady
 
     @property
     def plain(self) -> bool:
-        """Whether steps are Newton's in all that is open: no dispersion follows, nor is information their guide."""
-        return isinstance(self.dispersion, Known) and not self.expected
+        """Whether steps are Newton's in all that is open, of a curvature that changes smoothly."""
+        return isinstance(self.dispersion, Known) and not self.expected and self.steady
 
     def settle(self, *, expected: bool) -> bool:
         """Change to the information or back to the curvature; back only once, and False if that was tried before."""
@@ -108,9 +111,22 @@ class Objective:
         value = profile.value + extra + (0.0 if self.penalty.smooth else self.penalty.absolute(theta))
         hessian = None
         if gram is not None:
+            if not (self.steady or self.penalty.smooth):
+                self._fill(gram, theta)
             hessian = self.hessian(gram, gradient, profile)
         slope = gradient if profile.slope == 1.0 else profile.slope * gradient
         return Point(theta, value, slope + pull, hessian, profile.dispersion, loss)
+
+    def _fill(self, gram: Numbers, theta: Numbers) -> None:
+        """Put the information where the curvature is 0, as where all rows of a column are beyond Huber's threshold:
+        a lasso would conclude that there is nothing to gain.
+        """
+        diagonal = gram.reshape(-1)[:: len(gram) + 1]
+        flat = diagonal <= 0
+        if flat.any():
+            information = self.engine.evaluate(theta, True, True)[2]
+            assert information is not None
+            diagonal[flat] = information.diagonal()[flat]
 
     def after(self, point: Point, step: Numbers, gain: float) -> Point:
         """The point after a last, small step, without a pass over the rows: the dispersion follows to first order."""
@@ -134,6 +150,6 @@ class Objective:
             # -r r', concave: left out where it would outweigh the rest, which far from the optimum it may
             r = (-profile.bend) ** 0.5 * gradient
             step = newton_step(hessian, r)
-            if step.decrement**2 < 0.9 and step.null is None:
+            if step.decrement**2 < 0.99 and step.null is None:
                 hessian -= np.outer(r, r)
         return hessian

@@ -31,23 +31,28 @@ class SparseLasso:
         iterations, decrement = 0, np.inf
         while True:
             gradient = self._gradient(theta)
+            if not np.isfinite(gradient).all():
+                return self._end(theta, gradient, False, iterations, np.inf)
             held = penalty.strength[first:] > 0
             fixed = ~held | (theta[first:] != penalty.kink[first:])
             wanted = fixed | (np.abs(gradient) > penalty.strength[first:] * (1 + TOLERANCE))
             if iterations and not (wanted & ~chosen).any():
-                point = Point(theta, self.value, np.append(np.full(first, self.slope0), gradient), None, self.phi)
-                return Solution(point, True, iterations, decrement)
+                return self._end(theta, gradient, True, iterations, decrement)
             chosen |= wanted
             converged = False
             while iterations < max_iter and not converged:
-                decrement = self._step(theta, np.flatnonzero(chosen), tol, decrement)
+                before, decrement = decrement, self._step(theta, np.flatnonzero(chosen), tol)
                 iterations += 1
-                converged = decrement <= tol
+                rounding = 0.5 * decrement**2 <= ROUNDING * abs(self.value) and decrement > 0.5 * before
+                converged = decrement <= tol or rounding
                 if not np.isfinite(decrement):
                     break
             if not converged:
-                point = Point(theta, self.value, np.append(np.full(first, self.slope0), gradient), None, self.phi)
-                return Solution(point, False, iterations, decrement, stuck=not np.isfinite(decrement))
+                return self._end(theta, gradient, False, iterations, decrement)
+
+    def _end(self, theta: Numbers, gradient: Numbers, converged: bool, iterations: int, decrement: float) -> Solution:
+        point = Point(theta, self.value, np.append(np.full(self.first, self.slope0), gradient), None, self.phi)
+        return Solution(point, converged, iterations, decrement)
 
     def _look(self, theta: Numbers) -> None:
         """Value and derivatives of the rows at the present predictions."""
@@ -61,15 +66,16 @@ class SparseLasso:
         pull = self.penalty.quadratic(theta)[1][self.first :]
         return self.columns.products(self.rows, chosen) + (pull if chosen is None else pull[chosen])
 
-    def _step(self, theta: Numbers, chosen: Numbers, tol: float, before: float) -> float:
+    def _step(self, theta: Numbers, chosen: Numbers, tol: float) -> float:
         """One Newton step with a line search, theta in place; returns the decrement, infinite where no step helps."""
         first, penalty = self.first, self.penalty
         places = chosen + first
         slope = self._gradient(theta, chosen)
         model = Model(self.weight, slope, penalty.bend[places], penalty.strength[places], penalty.kink[places])
-        tolerance = max(1e-3 * tol**2, 1e-3 * min(before, 1e3) ** 2)
         x = theta[places]
-        gain, step0, change = self.columns.descend(chosen, model, self.slope0 if first else None, tolerance, x)
+        gain, step0, change = self.columns.descend(chosen, model, self.slope0 if first else None, 1e-3 * tol**2, x)
+        if not np.isfinite(gain):
+            return np.inf
         start, eta, value = theta[places].copy(), self.eta, self.value
         intercept = float(theta[0]) if first else 0.0
         length = 1.0
