@@ -280,17 +280,24 @@ def _places(design: Design, intercept: bool, response: bool) -> Any:
     return np.concatenate(places) if places else np.empty(0, int)
 
 
+def _middle(block: Dense) -> Numbers:
+    some = block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)]
+    return np.asarray(np.add.reduce(some, axis=0, dtype=np.float64) / len(some))
+
+
 def _centres(design: Design, intercept: bool) -> Numbers:
     """About the middle of each dense column. Without an intercept there is nothing that could take the difference
     up.
     """
+    if intercept and len(design.blocks) == 1 and isinstance(design.blocks[0], Dense):
+        centre = _middle(design.blocks[0])
+        return centre if math.isfinite(centre.sum()) else np.where(np.isfinite(centre), centre, 0.0)
     centre = np.zeros(design.columns)
     if not intercept:
         return centre
     start = 0
     for block in design.blocks:
         if isinstance(block, Dense):
-            some = block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)]
-            centre[start : start + block.columns] = np.add.reduce(some, axis=0, dtype=np.float64) / len(some)
+            centre[start : start + block.columns] = _middle(block)
         start += block.columns
     return centre if math.isfinite(centre.sum()) else np.where(np.isfinite(centre), centre, 0.0)

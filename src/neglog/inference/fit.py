@@ -1,5 +1,6 @@
 """`nl.fit`: the most probable coefficients under a noise and a prior."""
 
+import math
 import warnings
 from typing import Any
 
@@ -77,7 +78,7 @@ def fit(
                 prior = on_unit_variance(prior, task.engine, task.target.w)
                 task.penalty = make_penalty(prior, task.engine)
             answer = solve(task)
-    if not np.isfinite(answer.theta).all() or not np.isfinite(answer.decrement):
+    if not math.isfinite(answer.decrement + answer.theta.sum()):
         task.engine.design.check_finite()
     diagnose(task, answer)
     result = Fit(task, answer, prior)
@@ -128,7 +129,7 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
         loc = _per_column(factor, "loc", engine.design)
         if loc is None:
             raise ValueError(f"{type(factor).__name__} prior: loc must be stated; only a scale can be learned")
-        centred = np.ndim(loc) == 0 and loc == 0
+        centred = isinstance(loc, float) and loc == 0
         middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
         if isinstance(factor, Gaussian):
             bend, centre = engine.native(1 / (scale * scale)), middle
@@ -138,8 +139,8 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
 
 
 def _per_column(prior: Any, name: str, design: Design) -> Any:
-    value = prior.parameters[name]
-    if np.ndim(value) and np.shape(value) != (design.columns,):
+    value = getattr(prior, name)
+    if isinstance(value, np.ndarray) and value.shape != (design.columns,):
         raise ValueError(
             f"{type(prior).__name__} prior: {name} must be one number or one per coefficient, {design.columns} of them "
             f"({', '.join(design.names[:3])}, …), but has the shape {np.shape(value)}"

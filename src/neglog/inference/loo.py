@@ -150,12 +150,14 @@ def _held_out(joint: Joint, spread: Numbers, rows: Rows, target: Target) -> Leav
         share = covariance @ (w[chunk, None, None] * rows.curvature[chunk])
         leverage[chunk] = np.trace(share[:, :r, :r], axis1=1, axis2=2)
         left_out = np.eye(size) - share
-        alone: Numbers = np.abs(np.linalg.det(left_out)) < 1e-10  # without this row nothing is known about its prediction
+        alone: Numbers = (
+            np.abs(np.linalg.det(left_out)) < 1e-10
+        )  # without this row nothing is known about its prediction
         left_out[alone] = np.eye(size)
         moved[chunk] = np.linalg.solve(left_out, covariance @ pull[..., None])[..., 0]
         moved[chunk[alone]] = np.nan
     with np.errstate(all="ignore"):
-        unknown = np.isnan(moved).any(axis=1)
+        unknown = np.asarray(np.isnan(moved).any(axis=1))
         moved = np.where(unknown[:, None], 0.0, moved)
         at = rows.eta + moved[:, :r]
         nll = np.where(unknown, np.inf, np.asarray(rows.nll(at, joint.start + moved[:, r:]), np.float64))

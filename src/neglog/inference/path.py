@@ -201,7 +201,7 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
 def _null_point(task: Task, unit: Numbers, engine: Any) -> Point:
     """The best with all penalised coefficients at their kinks, with the gradient of all."""
     held = unit > 0
-    part, inside = task.engine.subset(~held)
+    part, inside = task.engine.subset(~held, rest=task.penalty.kink * unit)
     small = Task(task.target, part, task.penalty.subset(inside), task.tol, task.max_iter)
     free = solve(small).theta if not small.penalty.flat.all() or part.width else start(small)
     theta = task.penalty.kink * unit + task.penalty.centre * ~held

@@ -6,6 +6,7 @@ the nll of a row is p loss / phi plus a term free of the prediction, so that the
 dispersion one.
 """
 
+import math
 from abc import ABC
 from functools import cache
 from typing import Any
@@ -102,7 +103,7 @@ class Target(ABC):
     def middle(self) -> float:
         """The mean of y, as a start."""
         weight = self.weight
-        return float(self.y.mean() if weight is None else weight @ self.y / weight.sum())
+        return float(np.add.reduce(self.y) / len(self.y) if weight is None else weight @ self.y / weight.sum())
 
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         """-log p of each y at raw prediction eta under the filled noise, every constant included."""
@@ -330,11 +331,11 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Tar
     """The target of a noise."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
-    if not isinstance(noise, Categorical) and not np.isfinite(y).all():
+    if not isinstance(noise, Categorical) and not math.isfinite(np.add.reduce(y)) and not np.isfinite(y).all():
         bad = np.flatnonzero(~np.isfinite(y))
         raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
     for name, value in noise.parameters.items():
-        if name != noise.location and np.ndim(value):
+        if isinstance(value, np.ndarray) and name != noise.location:
             raise ValueError(
                 f"{type(noise).__name__}: {name} must be one number in a fit, not an array of shape {np.shape(value)}; "
                 f"rows of different dispersion take precision="
