@@ -222,7 +222,7 @@ class _Ridge:
         low, high = self._range(answer)
         scales = np.clip(following, low, high)
         for _ in range(STEPS):
-            answer, _, following = self._step(scales, answer)
+            answer, _, following = self._step(scales, answer, only_next=True)
             following = np.clip(following, low, high)
             change = np.max(np.abs(np.log(following / scales)))
             scales = following
@@ -248,7 +248,9 @@ class _Ridge:
         low, high = np.array(RANGE) / np.sqrt(np.max(information))
         return float(low), float(high)
 
-    def _step(self, scales: Numbers, answer: Answer | None) -> tuple[Answer, float, Numbers]:
+    def _step(
+        self, scales: Numbers, answer: Answer | None, *, only_next: bool = False
+    ) -> tuple[Answer, float, Numbers]:
         """The fit at these scales, its log evidence (up to a constant) and the scales that MacKay's rule gives next."""
         task = replace(self.task, penalty=self.penalty(scales))
         answer = _finite(task, solve(task, None if answer is None else answer.theta))
@@ -258,7 +260,8 @@ class _Ridge:
         root, volume = whitened(point.hessian, joint)
         covariance = np.sum(root**2, axis=1)
         held = task.penalty.bend > 0
-        value = joint.nll(answer.theta, joint.target(joint.start)) + task.penalty.quadratic(answer.theta)[0]
+        nll = 0.0 if only_next else joint.nll(answer.theta, joint.target(joint.start))
+        value = nll + task.penalty.quadratic(answer.theta)[0]
         evidence = -value + 0.5 * volume + 0.5 * float(np.sum(np.log(task.penalty.bend[held])))
         classes, columns = task.engine.loss.classes, task.engine.columns
         native = np.zeros((classes, columns), int)
@@ -276,8 +279,11 @@ class _Ridge:
         def lack(log_scale: float) -> float:
             return -self._step(np.exp([log_scale]), answer)[1]
 
-        bounds = np.log([max(low, near / 5), min(high, near * 5)])
-        found = minimize_scalar(lack, bounds=bounds, method="bounded", options={"xatol": 1e-5})
+        for reach in (1.2, 5.0):
+            bounds = np.log([max(low, near / reach), min(high, near * reach)])
+            found = minimize_scalar(lack, bounds=bounds, method="bounded", options={"xatol": 1e-4})
+            if min(found.x - bounds[0], bounds[1] - found.x) > 1e-3:
+                break
         return float(np.exp(found.x))
 
 

@@ -1,22 +1,27 @@
 """No-U-Turn sampling of a fit's posterior, through nutpie: exact where Laplace's approximation is not."""
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neglog.design.blocks import Dense
+from neglog.design.design import Design, Schema
 from neglog.distributions import Bernoulli, Categorical
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.mixture import Mixture
+from neglog.engines.memory import Memory
 from neglog.inference.joint import Joint
-from neglog.inference.posterior import Posterior, checked_level, refuse_improper, whitened
+from neglog.inference.posterior import Posterior, checked_level, refuse_improper, row_chunks, whitened
 from neglog.inference.rows import finite_prediction
 from neglog.solvers.dispersion import Known
 
 if TYPE_CHECKING:
     from neglog.inference.result import Fit
 
-TUNE = 300  # draws that only adapt the step, which the metric makes nearly right from the start
+TUNE = 150  # draws that only adapt the step, which the metric makes nearly right from the start
+WHITE_CELLS = 20_000_000  # numbers up to which the rows are stored in the coordinates of the draws
 PREDICTIVE_DRAWS = 400  # of the parameters, for predictive laws
 GOOD_RHAT = 1.01
 FEW = 100  # effective draws per chain below which quantiles are rough
@@ -162,6 +167,20 @@ class Density:
         self.centre = np.append(curvature.theta, self._unbound(curvature.v))
         matrix = curvature.matrix * np.outer(*[np.append(np.ones(self.width), self._stretch(curvature.v))] * 2)
         self.root, _ = whitened(matrix, joint)
+        self.white = self.engine.rows * len(self.root) <= WHITE_CELLS and self.engine.loss.classes == 1
+        if self.white:
+            self.engine = self._in_draws()
+
+    def _in_draws(self) -> Memory:
+        """The same rows with the coordinates x as their columns: no turning back and forth at every step."""
+        engine, count = self.engine, self.root.shape[1]
+        columns = np.empty((engine.rows, count), order="F")
+        for rows, matrix in row_chunks(engine):
+            columns[rows] = matrix @ self.root[: self.width]
+        design = Design((Dense(columns),), engine.rows, count, Schema(count))
+        offset, centre = engine.predict(self.centre[: self.width]), np.zeros(count)
+        turned = Memory(design, engine.y, engine.weight, offset, engine.loss, intercept=False, centre=centre)
+        return turned.on_one_thread()
 
     def _unbound(self, v: Numbers) -> Numbers:
         """The power of a Tweedie noise, which lies between 1 and 2, as its log odds."""
@@ -200,33 +219,35 @@ class Density:
             extra += float(penalty.strength @ np.abs(away))
             pull = pull + penalty.strength * np.sign(away)
         with np.errstate(all="ignore"):
-            value, gradient = self._of_rows(theta, z[self.width :])
-        gradient[: self.width] += pull
+            value, slope, in_u = self._of_rows(x if self.white else theta, z[self.width :])
         value += extra
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+        gradient = self.root.T @ np.append(pull if self.white else pull + slope, in_u)
+        if self.white:
+            gradient += slope
+        if not math.isfinite(value + gradient.sum()):
             return -np.inf, np.zeros(len(x))
-        return -value, -(self.root.T @ gradient)
+        return -value, -gradient
 
-    def _of_rows(self, theta: Numbers, u: Numbers) -> tuple[float, Numbers]:
-        """-log p of the sample up to a constant, with its gradient in theta and u."""
+    def _of_rows(self, at: Numbers, u: Numbers) -> tuple[float, Numbers, Numbers]:
+        """-log p of the sample up to a constant, with its gradients where the engine is asked and in u."""
         if not (len(u) == 0 or self.in_logs):
-            return self._by_rows(theta, u)
-        loss, gradient, _ = self.engine.evaluate(theta, False)
+            return self._by_rows(at, u)
+        loss, gradient, _ = self.engine.evaluate(at, False)
         if isinstance(self.dispersion, Known):
-            return loss / self.dispersion.dispersion, gradient / self.dispersion.dispersion
+            return loss / self.dispersion.dispersion, gradient / self.dispersion.dispersion, u
         # only the dispersion is open, whose logarithm is a multiple of u: then sums over rows are enough
         t = self.in_logs * float(u[0])
         value, slope, _ = self.dispersion.constants(t)
         shrink = np.exp(-t)
         half_deviance = shrink * (loss - self.dispersion.saturated)
-        return half_deviance + value, np.append(shrink * gradient, self.in_logs * (slope - half_deviance))
+        return half_deviance + value, shrink * gradient, np.array([self.in_logs * (slope - half_deviance)])
 
-    def _by_rows(self, theta: Numbers, u: Numbers) -> tuple[float, Numbers]:
+    def _by_rows(self, at: Numbers, u: Numbers) -> tuple[float, Numbers, Numbers]:
         joint, v = self.joint, self._bound(u)
         target = joint.target(v)
         engine = self.engine if joint.engine(target) is joint.answer.engine else self.engine.with_loss(target.loss)
-        _, gradient, _ = engine.evaluate(theta, False)
-        eta = engine.predict(theta)
+        _, gradient, _ = engine.evaluate(at, False)
+        eta = engine.predict(at)
         slopes = joint.slopes(eta, target)
         rows = target.rows_nll(target.noise, eta, target.p, target.raw)
         w = target.w
@@ -237,7 +258,7 @@ class Density:
             value -= float(np.log(stretch[self.power]))
             in_v[self.power] += (2 * v[self.power] - 3) / stretch[self.power]
         phi = target.dispersion().dispersion  # type: ignore[attr-defined]
-        return value, np.append(gradient / phi, in_v * stretch)
+        return value, gradient / phi, in_v * stretch
 
 
 def nuts_posterior(

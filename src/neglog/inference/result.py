@@ -213,7 +213,7 @@ class Fit:
 
         method="laplace"  the Gaussian with the peak and curvature of the posterior: at once, and with its evidence
         method="nuts"     draws by the No-U-Turn sampler, which also sees skewness and Laplace priors. Options:
-                          draws=1000 and tune=300 per chain, chains=4, rng=None, progress=True, target_accept=0.8
+                          draws=1000 and tune=150 per chain, chains=4, rng=None, progress=True, target_accept=0.8
         """
         if method == "laplace":
             if options:
