@@ -52,8 +52,10 @@ struct InstructionSet {
                         std::ptrdiff_t column_stride, const double* centre, double* panel, std::size_t stride);
     void (*pack_float)(std::size_t rows, std::size_t columns, const float* x, std::ptrdiff_t row_stride,
                        std::ptrdiff_t column_stride, const double* centre, double* panel, std::size_t stride);
-    void (*multiply)(std::size_t stride, std::size_t columns, const double* panel, const double* theta, double* out);
-    void (*multiply_transposed)(std::size_t stride, std::size_t columns, const double* panel, const double* x, double* out);
+    // `distance` lies between one column and the next: the stride, unless the columns are where the data are.
+    void (*multiply)(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel, const double* theta, double* out);
+    void (*multiply_transposed)(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel, const double* x,
+                                double* out);
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
                      std::size_t width, double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);

@@ -111,36 +111,37 @@ void pack(std::size_t rows, std::size_t columns, const Number* x, std::ptrdiff_t
 // ---- products -------------------------------------------------------------------------------------------------------
 
 // out += panel * theta
-NEGLOG_VECTOR_LOOP void multiply(std::size_t stride, std::size_t columns, const double* __restrict panel, const double* __restrict theta,
-                                 double* __restrict out) {
+NEGLOG_VECTOR_LOOP void multiply(std::size_t stride, std::size_t columns, std::size_t distance, const double* __restrict panel,
+                                 const double* __restrict theta, double* __restrict out) {
     std::size_t j = 0;
     for (; j + 4 <= columns; j += 4) {
-        const double *a = panel + j * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double *a = panel + j * distance, *b = a + distance, *c = b + distance, *d = c + distance;
         const double ta = theta[j], tb = theta[j + 1], tc = theta[j + 2], td = theta[j + 3];
         for (std::size_t i = 0; i < stride; ++i) out[i] += (a[i] * ta + b[i] * tb) + (c[i] * tc + d[i] * td);
     }
     for (; j < columns; ++j) {
-        const double *a = panel + j * stride, ta = theta[j];
+        const double *a = panel + j * distance, ta = theta[j];
         for (std::size_t i = 0; i < stride; ++i) out[i] += a[i] * ta;
     }
 }
 
 template <std::size_t many>
-inline void dots(std::size_t stride, const double* panel, const double* x, double* out) {
+inline void dots(std::size_t stride, std::size_t distance, const double* panel, const double* x, double* out) {
     Lanes sums[many] = {};
     for (std::size_t i = 0; i < stride; i += lanes) {
         const Lanes xi = load(x + i);
-        for (std::size_t k = 0; k < many; ++k) sums[k] += load(panel + k * stride + i) * xi;
+        for (std::size_t k = 0; k < many; ++k) sums[k] += load(panel + k * distance + i) * xi;
     }
     for (std::size_t k = 0; k < many; ++k) out[k] += total(sums[k]);
 }
 
 // out += panel' * x
-NEGLOG_VECTOR_LOOP void multiply_transposed(std::size_t stride, std::size_t columns, const double* panel, const double* x, double* out) {
+NEGLOG_VECTOR_LOOP void multiply_transposed(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel,
+                                            const double* x, double* out) {
     std::size_t j = 0;
-    for (; j + 8 <= columns; j += 8) dots<8>(stride, panel + j * stride, x, out + j);
-    for (; j + 2 <= columns; j += 2) dots<2>(stride, panel + j * stride, x, out + j);
-    for (; j < columns; ++j) dots<1>(stride, panel + j * stride, x, out + j);
+    for (; j + 8 <= columns; j += 8) dots<8>(stride, distance, panel + j * distance, x, out + j);
+    for (; j + 2 <= columns; j += 2) dots<2>(stride, distance, panel + j * distance, x, out + j);
+    for (; j < columns; ++j) dots<1>(stride, distance, panel + j * distance, x, out + j);
 }
 
 NEGLOG_VECTOR_LOOP double dot(std::size_t n, const double* a, const double* b) {

@@ -58,7 +58,8 @@ class Worker {
         : set_(set), table_(table), pass_(pass), stride_(stride), dense_columns_(table.panel_columns(pass.response)),
           columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset), p0_(pass.p0), p1_(pass.p1),
           panel_(make_buffer(stride * dense_columns_)), eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
-          gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)) {}
+          gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
+          in_place_(!pass.gram && lies_ready(table, pass)) {}
 
     // Adds the rows from `begin` on to the sums.
     void add(std::size_t begin, std::size_t rows, double& value, double* gradient, double* gram) {
@@ -77,6 +78,12 @@ class Worker {
     }
 
     void pack_panel() {
+        if (in_place_ && rows_ == stride_) {
+            columns_of_panel_ = static_cast<const double*>(table_.dense[0].data) + begin_;
+            distance_ = static_cast<std::size_t>(table_.dense[0].column_stride);
+            return;
+        }
+        columns_of_panel_ = panel_.get(), distance_ = stride_;
         double* to = panel_.get();
         if (table_.intercept) to = constant_column(to);
         for (const DenseBlock& block : table_.dense) {
@@ -103,7 +110,7 @@ class Worker {
             spread(offset, 0.0, eta);
         else
             std::fill_n(eta, stride_, 0.0);
-        set_.multiply(stride_, dense_columns_, panel_.get(), theta, eta);
+        set_.multiply(stride_, dense_columns_, distance_, columns_of_panel_, theta, eta);
         theta += dense_columns_;
         // All blocks of a row at once: their look-ups do not wait for each other.
         for (std::size_t i = 0; i < rows_ && !table_.codes.empty(); ++i) {
@@ -135,6 +142,14 @@ class Worker {
     const double* offset() { return offset_.at(begin_, rows_); }
 
   private:
+    // Whether the columns can be used where they are: doubles, one after the other, nothing to subtract or to add.
+    static bool lies_ready(const Table& table, const Pass& pass) {
+        if (table.intercept || pass.response || table.dense.size() != 1) return false;
+        const DenseBlock& block = table.dense[0];
+        return !block.single_precision && block.row_stride == 1 && block.column_stride >= 0 &&
+               std::all_of(block.centre, block.centre + block.columns, [](double centre) { return centre == 0; });
+    }
+
     // In lanes, so that one addition need not wait for the other.
     double sum(const double* x) const {
         double lane[8] = {};
@@ -184,7 +199,7 @@ class Worker {
     }
 
     void add_gradient(const double* x, double* gradient) {
-        set_.multiply_transposed(stride_, dense_columns_, panel_.get(), x, gradient);
+        set_.multiply_transposed(stride_, dense_columns_, distance_, columns_of_panel_, x, gradient);
         gradient += dense_columns_;
         for (std::size_t i = 0; i < rows_ && !table_.codes.empty(); ++i) {
             double* to = gradient;
@@ -315,6 +330,9 @@ class Worker {
     std::size_t stride_, dense_columns_, columns_, begin_ = 0, rows_ = 0;
     SourceBlock y_, weight_, offset_, p0_, p1_;
     Buffer panel_, eta_, value_, gradient_, curvature_, room_;
+    bool in_place_;
+    const double* columns_of_panel_ = nullptr;
+    std::size_t distance_ = 0;
 };
 
 // Of each class block, which is symmetric, and then of the whole.
