@@ -17,6 +17,7 @@ from neglog.distributions import (
 )
 from neglog.inference import (
     Belief,
+    Comparison,
     ConvergenceWarning,
     Fit,
     LeaveOneOut,
@@ -25,6 +26,7 @@ from neglog.inference import (
     Posterior,
     SamplingWarning,
     bayes,
+    compare,
     fit,
     load,
     path,
@@ -47,6 +49,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Categorical",
+    "Comparison",
     "ConvergenceWarning",
     "Dirichlet",
     "Fit",
@@ -65,6 +68,7 @@ __all__ = [
     "SamplingWarning",
     "Tweedie",
     "bayes",
+    "compare",
     "cross_entropy",
     "decompose",
     "entropy",

@@ -1,6 +1,7 @@
 """From data, a noise and a prior to an answer."""
 
 from neglog.inference.bayes import Belief, bayes
+from neglog.inference.compare import Comparison, compare
 from neglog.inference.conjugate import ParameterPosterior, posterior
 from neglog.inference.fit import fit
 from neglog.inference.loo import LeaveOneOut
@@ -13,6 +14,7 @@ from neglog.inference.storage import load
 
 __all__ = [
     "Belief",
+    "Comparison",
     "ConvergenceWarning",
     "Fit",
     "LeaveOneOut",
@@ -21,6 +23,7 @@ __all__ = [
     "Posterior",
     "SamplingWarning",
     "bayes",
+    "compare",
     "fit",
     "load",
     "path",

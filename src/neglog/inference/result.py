@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.design import split
-from neglog.design.design import Schema
+from neglog.design.design import Design, Schema
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.memory import Loss, Memory
@@ -241,7 +241,7 @@ class Fit:
         classes = np.size(self.intercept)
         by_class = offset if classes > 1 else None
         X, values = split(X, {"offset": None if classes > 1 else offset, "exposure": exposure})
-        design = self.schema.read(X)
+        design = X if isinstance(X, Design) else self.schema.read(X)
         shift = combined_offset(self.noise, values["offset"], values["exposure"])
         if by_class is not None:
             shift = class_offsets(by_class, design.rows, classes)
