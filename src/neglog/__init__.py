@@ -1,5 +1,7 @@
 """neglog: every loss is a -log p of the data, every penalty a -log p of the parameters."""
 
+from typing import TYPE_CHECKING, Any
+
 from neglog.distributions import (
     Bernoulli,
     Beta,
@@ -42,13 +44,29 @@ from neglog.information import (
     mutual_information,
 )
 
+if TYPE_CHECKING:
+    from neglog.estimators import Classifier, Regressor, neg_nll_scorer
+
 __version__ = "0.1.0"
+
+_ESTIMATORS = ("Classifier", "Regressor", "neg_nll_scorer")
+
+
+def __getattr__(name: str) -> Any:
+    """The scikit-learn estimators, which are imported when they are first asked for: scikit-learn takes its time."""
+    if name in _ESTIMATORS:
+        from neglog import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'neglog' has no attribute {name!r}")
+
 
 __all__ = [
     "Belief",
     "Bernoulli",
     "Beta",
     "Categorical",
+    "Classifier",
     "Comparison",
     "ConvergenceWarning",
     "Dirichlet",
@@ -65,6 +83,7 @@ __all__ = [
     "Path",
     "Poisson",
     "Posterior",
+    "Regressor",
     "SamplingWarning",
     "Tweedie",
     "bayes",
@@ -78,6 +97,7 @@ __all__ = [
     "kl_divergence",
     "load",
     "mutual_information",
+    "neg_nll_scorer",
     "path",
     "posterior",
 ]

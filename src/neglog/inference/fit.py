@@ -102,7 +102,7 @@ def prepare(
     design = X if isinstance(X, Design) else read(X, reference=isinstance(prior, Flat))
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
-        raise ValueError("sample_weight is 0 in every row; at least one row must count")
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
     target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
     shift = combined_offset(noise, values["offset"], values["exposure"])
     loss = target.loss

@@ -1,0 +1,231 @@
+"""scikit-learn estimators: the same fits in pipelines, searches and cross-validation."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import make_scorer
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from neglog.design import blocks
+from neglog.design.tables import as_table
+from neglog.distributions import Bernoulli, Categorical, Gamma, LogNormal, Poisson, Tweedie
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.base import Noise, Prior
+from neglog.distributions.specification import noise_of, prior_of
+from neglog.inference.fit import fit
+
+ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X is a dataframe."""
+    return not isinstance(X, np.ndarray | list | tuple) and not blocks.is_sparse(X) and as_table(X) is not None
+
+
+class _Estimator(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: their parameters, how they read X, and laws of y for new rows."""
+
+    def __init__(
+        self,
+        prior: str | Prior | None = None,
+        *,
+        intercept: bool = True,
+        standardize: bool | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> None:
+        self.prior = prior
+        self.intercept = intercept
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fitted(self, X: Any, y: Any, noise: Noise, sample_weight: Any, **rows: Any) -> None:
+        prior = prior_of(self.prior)
+        self.fit_ = fit(
+            X,
+            y,
+            noise,
+            prior,
+            sample_weight=sample_weight,
+            intercept=self.intercept,
+            standardize=self.standardize,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            **rows,
+        )
+        self.coef_, self.intercept_, self.n_iter_ = self.fit_.coef, self.fit_.intercept, self.fit_.n_iter
+        self.noise_, self.prior_ = self.fit_.noise, self.fit_.prior
+
+    def _read(self, X: Any) -> Any:
+        """X as the design reads it. Dataframes keep their strings and categories; all else is checked as usual."""
+        if _is_table(X):
+            return validate_data(self, X, skip_check_array=True, reset=False)
+        return validate_data(self, X, reset=False, **ARRAYS)
+
+    def _read_both(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
+        """X and y to learn from."""
+        if _is_table(X) and y is not None:
+            validate_data(self, X, skip_check_array=True, reset=True)
+            return X, column_or_1d(y)
+        return validate_data(self, X, y, reset=True, y_numeric=numeric, **ARRAYS)  # type: ignore[no-any-return]
+
+    def predict_distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The law of y for each row: a distribution with nll, cdf, icdf, sample and the rest."""
+        check_is_fitted(self)
+        return self.fit_.distribution(self._read(X), offset=offset, exposure=exposure)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+    """A regression for the noise you believe in.
+
+    noise  an object or its text: "gaussian", "gamma", "tweedie(power=1.5)", "huber"; what it leaves open is estimated
+    prior  of the coefficients: None for none, "gaussian(scale=1)", "laplace(scale=0.1)", "gaussian" to learn its scale
+    link   another link than the noise's own
+
+    >>> import numpy as np, neglog as nl
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [1, 2, 7, 11]
+    >>> nl.Regressor("poisson").fit(X, y).predict([[4.0]]).round(1)
+    array([25.7])
+    """
+
+    def __init__(
+        self,
+        noise: str | Noise = "gaussian",
+        prior: str | Prior | None = None,
+        *,
+        link: str | None = None,
+        intercept: bool = True,
+        standardize: bool | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> None:
+        super().__init__(prior, intercept=intercept, standardize=standardize, tol=tol, max_iter=max_iter)
+        self.noise = noise
+        self.link = link
+
+    def _noise(self) -> Noise:
+        noise = noise_of(self.noise)
+        if isinstance(noise, Categorical | Bernoulli):
+            raise ValueError(f"{type(noise).__name__} noise is of classes; use nl.Classifier")
+        return noise if self.link is None else type(noise)(**noise.parameters, link=self.link)  # type: ignore[call-arg]
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> Self:
+        """Fit to a table or matrix and its target."""
+        X, y = self._read_both(X, y, numeric=True)
+        self._fitted(X, y, self._noise(), sample_weight, offset=offset, exposure=exposure)
+        return self
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """The mean of y for each row."""
+        check_is_fitted(self)
+        return self.fit_.predict(self._read(X), offset=offset, exposure=exposure)
+
+    def predict_quantiles(self, X: Any, q: ArrayLike, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """The quantiles at the levels q, one column each."""
+        law = self.predict_distribution(X, offset=offset, exposure=exposure)
+        levels = np.atleast_1d(np.asarray(q, float))
+        return np.stack([np.asarray(law.icdf(np.full(law.batch_shape, level))) for level in levels], axis=-1)
+
+    def predict_interval(self, X: Any, level: float = 0.9, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """The central interval that holds y with probability `level`: lower and upper end of each row."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, but is {level}")
+        return self.predict_quantiles(X, [0.5 - level / 2, 0.5 + level / 2], offset=offset, exposure=exposure)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> float:
+        """The mean log likelihood of y in nats; higher is better."""
+        law = self.predict_distribution(X, offset=offset, exposure=exposure)
+        return -float(np.average(law.nll(np.asarray(y, float)), weights=sample_weight))
+
+    def d2(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """The share of the loss of a constant prediction, the mean of y, that the predictions explain."""
+        y = np.asarray(y, float)
+        middle = np.full(len(y), np.average(y, weights=sample_weight))
+        noise = self.fit_.noise
+        explained = np.average(noise.loss(y, self.predict(X)), weights=sample_weight)
+        return 1 - float(explained / np.average(noise.loss(y, middle), weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # a log likelihood is not a share of 1
+        try:
+            noise = self._noise()
+        except (ValueError, TypeError):
+            return tags
+        tags.target_tags.positive_only = isinstance(noise, Poisson | Gamma | Tweedie | LogNormal)
+        return tags
+
+
+class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+    """Logistic regression for two classes, softmax regression for more.
+
+    prior  of the coefficients: None for none, "gaussian(scale=1)", "laplace(scale=0.1)", "gaussian" to learn its scale
+
+    >>> import numpy as np, neglog as nl
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"]
+    >>> nl.Classifier("gaussian(scale=1)").fit(X, y).predict_proba([[4.0]]).round(2)
+    array([[0.24, 0.76]])
+    """
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> Self:
+        """Fit to a table or matrix and its labels."""
+        X, y = self._read_both(X, y, numeric=False)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"Classifier needs at least two classes, but y is one class throughout: {self.classes_[0]!r}"
+            )
+        two = len(self.classes_) == 2
+        noise: Noise = Bernoulli() if two else Categorical()
+        self._fitted(X, codes.astype(float) if two else codes, noise, sample_weight, offset=offset)
+        if two:
+            self.coef_, self.intercept_ = self.fit_.coef[None], np.array([self.fit_.intercept])
+        return self
+
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Numbers:
+        """The probability of each class, in the order of `classes_`."""
+        check_is_fitted(self)
+        p = self.fit_.predict(self._read(X), offset=offset)
+        return np.stack([1 - p, p], axis=-1) if p.ndim == 1 else p
+
+    def decision_function(self, X: Any, *, offset: Any = None) -> Numbers:
+        """Raw predictions: log odds of the second of two classes, else one number per class."""
+        check_is_fitted(self)
+        return self.fit_.raw_prediction(self._read(X), offset=offset)
+
+    def predict(self, X: Any, *, offset: Any = None) -> Any:
+        """The most probable class."""
+        check_is_fitted(self)
+        return self.classes_[np.argmax(self.predict_proba(X, offset=offset), axis=1)]
+
+    def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """The mean log probability of the labels in nats; higher is better."""
+        p = self.predict_proba(X)
+        places = np.searchsorted(self.classes_, np.asarray(y))
+        return float(np.average(np.log(p[np.arange(len(places)), places]), weights=sample_weight))
+
+
+def neg_nll_scorer(noise: str | Noise) -> Any:
+    """A scorer for any scikit-learn regressor: minus the mean nll of y with its predictions as means under the noise.
+
+    Parameters of the noise beside the mean must be stated.
+    """
+    law = noise_of(noise)
+
+    def score(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+        at = law.given(law.link.forward(predicted))
+        return -float(np.average(at.nll(np.asarray(y, float)), weights=sample_weight))
+
+    return make_scorer(score)
