@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
+from neglog.inference.printing import as_text
 
 WHOLE = 1e-9  # how far from 1 the sum of a prior may be
 
@@ -76,12 +77,7 @@ class Belief:
         yield table
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=100, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self)
-        return capture.get().rstrip("\n")
+        return as_text(self)
 
 
 def bayes(prior: Mapping[Any, float] | ArrayLike, likelihood: Any, *, log: bool = False) -> Belief:

@@ -29,6 +29,7 @@ from neglog.distributions.specification import noise_of, prior_of
 from neglog.inference.cells import cell_nll, cell_width, probability_transform
 from neglog.inference.evidence import is_open
 from neglog.inference.fit import fit
+from neglog.inference.printing import as_text
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
 
@@ -64,15 +65,15 @@ class Score:
 
     @property
     def ks(self) -> float:
-        """The largest gap between the distribution of the transform and the uniform one."""
+        """The largest gap between the distribution of the transform and the uniform one; NaN for classes."""
         order = np.argsort(self.transform)
         u, w = self.transform[order], self.weight[order] / self.weight.sum()
         upper = np.cumsum(w)
         return float(max(np.max(np.abs(upper - u)), np.max(np.abs(upper - w - u))))
 
     def coverage(self, level: float) -> float:
-        """The share of rows inside their central interval of this level."""
-        inside = np.abs(self.transform - 0.5) <= 0.5 * level
+        """The share of rows inside their central interval of this level; NaN for classes."""
+        inside = np.where(np.isnan(self.transform), np.nan, np.abs(self.transform - 0.5) <= 0.5 * level)
         return float(np.average(inside, weights=self.weight))
 
     def by_decile(self, y: Numbers) -> tuple[Numbers, Numbers]:
@@ -152,20 +153,17 @@ class Comparison:
         for record in self.table:
             name = f"{record['noise']} (tied)" if record["tied"] and record["worse"] else record["noise"]
             gap = ("", "") if not record["worse"] else (f"{record['worse']:.4f}", f"{record['worse_error']:.4f}")
-            covers = (f"{100 * record[f'coverage_{100 * level:g}']:.1f}%" for level in LEVELS)
-            table.add_row(name, f"{record['nats']:.4f}", f"{record['error']:.4f}", *gap, f"{record['ks']:.3f}", *covers)
+            judged = [f"{record['ks']:.3f}", *(f"{100 * record[f'coverage_{100 * level:g}']:.1f}%" for level in LEVELS)]
+            if np.isnan(record["ks"]):
+                judged = ["–"] * len(judged)
+            table.add_row(name, f"{record['nats']:.4f}", f"{record['error']:.4f}", *gap, *judged)
         yield table
         for name, reason in self.refused.items():
             yield f"{name}: {reason}"
         yield self.conclusion
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=110, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self)
-        return capture.get().rstrip("\n")
+        return as_text(self)
 
 
 def compare(
@@ -345,7 +343,7 @@ def _score_fold(
         places = {label: k for k, label in enumerate(fitted.classes.tolist())}
         codes = np.array([places[label] for label in y[test].tolist()])
         score.nll[test], score.predicted[test] = law.nll(codes), law.p.max(axis=1)
-        score.transform[test] = rng.random(len(test))
+        score.transform[test] = np.nan  # classes have no order in which one could be too high
         return
     score.nll[test] = cell_nll(law, y[test], width)
     score.transform[test] = probability_transform(law, y[test], width, rng)

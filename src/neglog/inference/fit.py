@@ -69,11 +69,10 @@ def fit(
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+        task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
         if is_open(prior):
-            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
             task, answer, prior = learn(task, prior, standardize)
         else:
-            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
             if standardize:
                 prior = on_unit_variance(prior, task.engine, task.target.w)
                 task.penalty = make_penalty(prior, task.engine)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neglog.distributions import Bernoulli, Categorical, Gaussian, LogNormal
+from neglog.distributions import Bernoulli, Categorical, Gaussian, Laplace, LogNormal
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 from neglog.distributions.mixture import Mixture
 from neglog.engines.memory import Memory
 from neglog.inference.joint import Joint
 from neglog.inference.messages import involved_columns, listed
+from neglog.inference.printing import as_text
 from neglog.inference.rows import finite_prediction
 
 if TYPE_CHECKING:
@@ -106,12 +107,7 @@ class Posterior(ABC):
     def _caption(self) -> str: ...
 
     def __repr__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=110, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self)
-        return capture.get().rstrip("\n")
+        return as_text(self)
 
 
 def checked_level(level: float) -> float:
@@ -310,8 +306,6 @@ def _elastic_net(penalty: Any, theta: Numbers) -> Numbers:
     mixed = (penalty.bend > 0) & (penalty.strength > 0)
     if not mixed.any():
         return np.zeros_like(theta)
-    from neglog.distributions import Laplace
-
     bend, strength = np.where(mixed, penalty.bend, 1.0), np.where(mixed, penalty.strength, 1.0)
     prior = Gaussian(penalty.centre, bend**-0.5) * Laplace(penalty.kink, 1 / strength)
     return np.asarray(prior.nll(theta))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions.lazy import special
+from neglog.inference.printing import as_text
 
 if TYPE_CHECKING:
     from neglog.inference.result import Fit
@@ -61,12 +62,7 @@ class Summary:
         yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(width=110, no_color=True, highlight=False)
-        with console.capture() as capture:
-            console.print(self)
-        return capture.get()
+        return as_text(self)
 
     def __repr__(self) -> str:
         return str(self)
