@@ -129,6 +129,7 @@ class _Ridge:
         self.task, self.prior, self.units, self.groups = task, prior, units, groups
         self.count = int(groups.max()) + 1
         self.loc = np.broadcast_to(np.asarray(prior.loc, float), units.shape) / units
+        self.information: Numbers | None = None  # the curvature of the rows at the last fit
 
     def penalty(self, scales: Numbers) -> Penalty:
         """The prior at these scales of unit-variance coefficients."""
@@ -231,7 +232,7 @@ class _Ridge:
         if self.count == 1:
             scales = np.array([self._maximum(float(scales[0]), low, high, answer)])
         task = replace(self.task, penalty=self.penalty(scales))
-        answer = solve(task, answer.theta)
+        answer = self._solved(task, answer)
         self.note(answer, scales, low, high)
         return self.finished(scales, answer, task)
 
@@ -253,10 +254,11 @@ class _Ridge:
     ) -> tuple[Answer, float, Numbers]:
         """The fit at these scales, its log evidence (up to a constant) and the scales that MacKay's rule gives next."""
         task = replace(self.task, penalty=self.penalty(scales))
-        answer = _finite(task, solve(task, None if answer is None else answer.theta))
+        answer = _finite(task, self._solved(task, answer))
         joint = Joint(task, answer)
         point = joint.objective(joint.target(joint.start)).at(answer.theta, True)
         assert point.hessian is not None
+        self.information = point.hessian - np.diag(task.penalty.bend)
         root, volume = whitened(point.hessian, joint)
         covariance = np.sum(root**2, axis=1)
         held = task.penalty.bend > 0
@@ -271,6 +273,12 @@ class _Ridge:
         units = task.engine.native(self.units)
         squares = np.bincount(group, (units * (answer.theta - task.penalty.centre)) ** 2, self.count + 1)[1:]
         return answer, evidence, np.sqrt(squares / np.maximum(effective, 1e-300))
+
+    def _solved(self, task: Task, near: Answer | None) -> Answer:
+        """The fit from one at another scale, whose curvature differs from this one's by the prior's in the main."""
+        if near is None:
+            return solve(task)
+        return solve(task, near.theta, None if self.information is None else self.information + np.diag(task.penalty.bend))
 
     def _maximum(self, near: float, low: float, high: float, answer: Answer) -> float:
         """The scale of maximal evidence near one."""

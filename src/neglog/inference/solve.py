@@ -30,8 +30,10 @@ THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 
 
-def solve(task: Task, theta: Numbers | None = None) -> Answer:
-    """The answer by the solver that fits noise and prior; some of them begin at theta, if that is given."""
+def solve(task: Task, theta: Numbers | None = None, curvature: Numbers | None = None) -> Answer:
+    """The answer by the solver that fits noise and prior; some of them begin at theta and with the curvature of an
+    objective like this one, if these are given.
+    """
     target = task.target
     if isinstance(target, Compound) and target.noise.power is None:
         return _solve_power(task)
@@ -43,7 +45,7 @@ def solve(task: Task, theta: Numbers | None = None) -> Answer:
         return _solve_huber(task, target)
     if isinstance(target, Squares) and target.noise.link.name == "identity":
         return _solve_squares(task)
-    return _solve_general(task, theta)
+    return _solve_general(task, theta, curvature)
 
 
 def _answer(task: Task, solution: Solution) -> Answer:
@@ -74,9 +76,11 @@ def _without_gauge(task: Task, theta: Numbers) -> Numbers:
 # ---- any noise -------------------------------------------------------------------------------------------------------
 
 
-def _solve_general(task: Task, theta: Numbers | None = None) -> Answer:
+def _solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers | None = None) -> Answer:
     theta = start(task) if theta is None else theta
     objective = task.objective(task.engine)
+    if task.penalty.smooth and curvature is not None:
+        return _answer(task, finish(objective, theta, curvature, task.tol, task.max_iter))
     if task.penalty.smooth:
         return _answer(task, _minimise_smooth(task, objective, theta))
     return _answer(task, _minimise_absolute(task, objective, theta))
@@ -326,11 +330,9 @@ def at_power(
     target = task.target.at_power(power)
     engine = task.engine.with_loss(target.loss)
     here = replace(task, target=target, engine=engine)
-    if theta is None or matrix is None or not task.penalty.smooth:
-        answer = _solve_general(here, theta)
-        matrix = here.objective(engine).at(answer.theta, True).hessian if task.penalty.smooth else None
-    else:
-        answer = _answer(here, finish(here.objective(engine), theta, matrix, task.tol, task.max_iter))
+    answer = _solve_general(here, theta, matrix)
+    if matrix is None and task.penalty.smooth:
+        matrix = here.objective(engine).at(answer.theta, True).hessian
     return target.power_slope(answer.noise.dispersion, engine.predict(answer.theta)), answer, matrix
 
 
