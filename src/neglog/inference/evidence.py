@@ -25,6 +25,7 @@ STEPS = 200  # of the fixed point
 SETTLED = 1e-6  # relative change of a scale that ends the search
 RANGE = (1e-2, 1e5)  # where a scale is looked for, in standard errors of the coefficients without a prior
 ROUGH = 1e-2  # posterior standard deviations from the optimum that do for choosing a strength
+ZOOMS = 5  # into the best of 121 ridge strengths, each 60 times finer
 STRENGTHS = 40  # of a Laplace prior that are tried
 LEAST_STRENGTH = 1e-3  # of the one that leaves no coefficient
 
@@ -278,7 +279,9 @@ class _Ridge:
         """The fit from one at another scale, whose curvature differs from this one's by the prior's in the main."""
         if near is None:
             return solve(task)
-        return solve(task, near.theta, None if self.information is None else self.information + np.diag(task.penalty.bend))
+        return solve(
+            task, near.theta, None if self.information is None else self.information + np.diag(task.penalty.bend)
+        )
 
     def _maximum(self, near: float, low: float, high: float, answer: Answer) -> float:
         """The scale of maximal evidence near one."""
@@ -306,29 +309,27 @@ def _ridge_by_eigenvalues(
     matrix: Numbers, right: Numbers, rest: float, rows: float, known: float | None
 ) -> tuple[float, float]:
     """Scale of the prior and of the noise that maximise the evidence of least squares, from one decomposition."""
-    from scipy.optimize import minimize_scalar
-
     values, vectors = np.linalg.eigh(matrix)
     solid = values > 1e-12 * max(values[-1], 0.0)  # directions in which the columns do not vary say nothing
     values, squares = values[solid], (vectors.T @ right)[solid] ** 2
 
-    def variance(alpha: float) -> float:
-        return max(rest - float(np.sum(squares / (values + alpha))), 1e-300) / rows
+    def variance(alpha: Numbers) -> Numbers:
+        return np.maximum(rest - np.sum(squares / (values + alpha[:, None]), axis=1), 1e-300) / rows
 
-    def lack(log_alpha: float) -> float:
-        """Minus the log evidence at the ridge strength alpha = sigma² / scale²."""
+    def lack(log_alpha: Numbers) -> Numbers:
+        """Minus the log evidence at ridge strengths alpha = sigma² / scale²."""
         alpha = np.exp(log_alpha)
-        spread = float(np.sum(np.log1p(values / alpha)))
-        if known is None:
-            return 0.5 * (rows * float(np.log(variance(alpha))) + spread)
-        return 0.5 * (rows * variance(alpha) / known**2 + spread)
+        spread = np.sum(np.log1p(values / alpha[:, None]), axis=1)
+        misfit = np.log(variance(alpha)) if known is None else variance(alpha) / known**2
+        return np.asarray(0.5 * (rows * misfit + spread))
 
     low, high = np.log(max(values[-1], 1e-300)) + np.log([1e-12, 1e6])
-    grid = np.linspace(low, high, 121)
-    best = int(np.argmin([lack(at) for at in grid]))
-    near = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    log_alpha = float(minimize_scalar(lack, bounds=near, method="bounded", options={"xatol": 1e-10}).x)
-    sigma = float(np.sqrt(variance(np.exp(log_alpha)))) if known is None else known
+    for _ in range(ZOOMS):
+        grid = np.linspace(low, high, 121)
+        best = int(np.argmin(lack(grid)))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, 120)]
+    log_alpha = grid[best]
+    sigma = float(np.sqrt(variance(np.exp([log_alpha]))[0])) if known is None else known
     return float(sigma * np.exp(-0.5 * log_alpha)), sigma
 
 
