@@ -43,6 +43,23 @@ class Contestant:
         tolerance = self.candidate.ladder[self.rung if position is None else position]
         if position is None:
             self.rung += 1
+        trial = self.tried(task, tolerance)
+        if trial is None:
+            return None
+        if position is None:
+            self.trials.append(trial)
+        return trial.objective
+
+    def half_step_back(self, task: Task, best: np.ndarray) -> None:
+        """Between the tolerance that was accurate enough and the one before it, for a ladder is coarse."""
+        at = next((i for i, trial in enumerate(self.trials) if gap(trial.objective, best) <= self.accuracy), 0)
+        if at > 0:
+            trial = self.tried(task, float(np.sqrt(self.trials[at - 1].tolerance * self.trials[at].tolerance)))
+            if trial is not None:
+                self.trials.insert(at, trial)
+
+    def tried(self, task: Task, tolerance: object) -> Trial | None:
+        """The fit at this tolerance, unless it fails."""
         try:
             with at_most(LONGEST):
                 seconds, waited, fitted = quietly(lambda: first_times(lambda: self.candidate.fit(tolerance)))
@@ -51,9 +68,7 @@ class Contestant:
             self.rung = len(self.candidate.ladder)
             return None
         objective = np.atleast_1d((self.candidate.ruler or task.objective)(fitted))
-        if position is None:
-            self.trials.append(Trial(tolerance, objective, seconds, waited))
-        return objective
+        return Trial(tolerance, objective, seconds, waited)
 
     @property
     def ended(self) -> bool:
@@ -148,6 +163,11 @@ def contest(task: Task, ours: Candidate, rivals: Iterable[Candidate], tell: Call
                 note(index, contestant.step(task))
                 moved = True
     chosen = [c.chosen(best[common(i)]) if common(i) in best else None for i, c in enumerate(contestants)]
+    fastest = min((trial.seconds for trial in chosen[1:] if trial), default=np.inf)
+    for i, trial in enumerate(chosen):
+        if trial and (i == 0 or trial.seconds <= OUTCLASSED * fastest):
+            contestants[i].half_step_back(task, best[common(i)])
+            chosen[i] = contestants[i].chosen(best[common(i)])
     gaps = [
         min((gap(trial.objective, best[common(i)]) for trial in c.trials), default=np.inf)
         if chosen[i] is None

@@ -13,7 +13,7 @@ from tasks import Candidate, Fitted, Task, largest_strength
 import neglog as nl
 from neglog.design import read
 
-LADDER = (1e0, 3e-1, 1e-1, 1e-2, 1e-3, 1e-6)
+LADDER = (1e0, 1e-1, 1e-2, 1e-3, 1e-6)
 NOISES = {
     "poisson": nl.Poisson,
     "gamma": lambda: nl.Gamma(shape=1.0),
