@@ -8,7 +8,8 @@ NATIVE := $(wildcard src/neglog/_core/*) CMakeLists.txt pyproject.toml
 .PHONY: demo test check bench readme clean
 
 demo: $(VENV)/installed
-	$(BIN)/python -m neglog
+	mkdir -p build
+	$(BIN)/neglog compare demo/doctor_visits.parquet --target visits --report build/doctor_visits.html
 
 test: $(VENV)/tested
 	$(BIN)/python -m pytest

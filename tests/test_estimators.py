@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -108,3 +109,35 @@ def test_errors():
         nl.Regressor("gama").fit(X, y)
     with pytest.raises(ValueError, match="at least two classes"):
         nl.Classifier().fit(X, np.zeros(400))
+
+
+def test_offsets_and_exposures_are_routed():
+    X, y, rng = counts()
+    exposure = rng.uniform(0.5, 2.0, len(y))
+    with config_context(enable_metadata_routing=True):
+        model = nl.Regressor("poisson").set_fit_request(exposure=True, sample_weight=True)
+        model = model.set_score_request(exposure=True, sample_weight=False).set_predict_request(exposure=True)
+        pipeline = make_pipeline(StandardScaler(), model)
+        pipeline.fit(X, y, exposure=exposure, sample_weight=np.full(len(y), 2.0))
+        plain = nl.fit(StandardScaler().fit_transform(X), y, nl.Poisson(), exposure=exposure)
+        np.testing.assert_allclose(pipeline[-1].coef_, plain.coef, atol=1e-8)
+        np.testing.assert_allclose(
+            pipeline.predict(X, exposure=exposure), pipeline.predict(X, exposure=1 + 0 * y) * exposure
+        )
+        scores = cross_val_score(pipeline, X, y, params={"exposure": exposure, "sample_weight": np.ones(len(y))})
+        assert scores.shape == (5,)
+        search = GridSearchCV(pipeline, {"regressor__prior": [None, "gaussian(scale=0.1)"]})
+        search.fit(X, y, exposure=exposure, sample_weight=np.ones(len(y)))
+        assert search.best_params_["regressor__prior"] is None
+
+
+def test_tables_travel_through_pipelines():
+    pandas = pytest.importorskip("pandas", reason="tables")
+    X, y, _ = counts()
+    frame = pandas.DataFrame(X, columns=["u", "v", "w"])
+    pipeline = make_pipeline(StandardScaler(), nl.Regressor("poisson")).set_output(transform="pandas").fit(frame, y)
+    assert pipeline[-1].fit_.names == ("u", "v", "w")
+    assert pipeline[-1].feature_names_in_.tolist() == ["u", "v", "w"]
+    np.testing.assert_allclose(
+        pipeline.predict(frame), make_pipeline(StandardScaler(), nl.Regressor("poisson")).fit(X, y).predict(X)
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "src" / "neglog"
 
 # A layer may import itself and whatever stands before it. Modules that are not named here are the outermost layer.
-LAYERS = ["_core", "distributions", "information", "design", "engines", "solvers", "inference"]
+LAYERS = ["_core", "atomic", "distributions", "information", "design", "engines", "solvers", "inference"]
 
 
 def layer_of(module: str) -> int:

@@ -1,64 +1,122 @@
 """neglog: every loss is a -log p of the data, every penalty a -log p of the parameters."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from neglog.distributions import (
-    Bernoulli,
-    Beta,
-    Categorical,
-    Dirichlet,
-    Flat,
-    Gamma,
-    Gaussian,
-    Huber,
-    InverseGamma,
-    Laplace,
-    LogNormal,
-    Poisson,
-    Tweedie,
-)
-from neglog.inference import (
-    Belief,
-    Comparison,
-    ConvergenceWarning,
-    Fit,
-    LeaveOneOut,
-    ParameterPosterior,
-    Path,
-    Posterior,
-    SamplingWarning,
-    bayes,
-    compare,
-    fit,
-    load,
-    path,
-    posterior,
-)
-from neglog.information import (
-    cross_entropy,
-    decompose,
-    entropy,
-    from_samples,
-    jensen_shannon,
-    kl_divergence,
-    mutual_information,
-)
-
 if TYPE_CHECKING:
+    from neglog.distributions import (
+        Bernoulli,
+        Beta,
+        Categorical,
+        Dirichlet,
+        Flat,
+        Gamma,
+        Gaussian,
+        Huber,
+        InverseGamma,
+        Laplace,
+        LogNormal,
+        Poisson,
+        Tweedie,
+    )
     from neglog.estimators import Classifier, Regressor, neg_nll_scorer
+    from neglog.inference import (
+        Belief,
+        Comparison,
+        ConvergenceWarning,
+        Fit,
+        LeaveOneOut,
+        ParameterPosterior,
+        Path,
+        Posterior,
+        SamplingWarning,
+        UnseenLevelWarning,
+        bayes,
+        compare,
+        fit,
+        load,
+        path,
+        posterior,
+    )
+    from neglog.information import (
+        cross_entropy,
+        decompose,
+        entropy,
+        from_samples,
+        jensen_shannon,
+        kl_divergence,
+        mutual_information,
+    )
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = ("Classifier", "Regressor", "neg_nll_scorer")
+# Where each public name lives. It is imported when it is first asked for: `neglog --help` needs no NumPy, and whoever
+# takes an entropy need not wait for scikit-learn.
+_HOMES = {
+    "neglog.distributions": (
+        "Bernoulli",
+        "Beta",
+        "Categorical",
+        "Dirichlet",
+        "Flat",
+        "Gamma",
+        "Gaussian",
+        "Huber",
+        "InverseGamma",
+        "Laplace",
+        "LogNormal",
+        "Poisson",
+        "Tweedie",
+    ),
+    "neglog.estimators": (
+        "Classifier",
+        "Regressor",
+        "neg_nll_scorer",
+    ),
+    "neglog.inference": (
+        "Belief",
+        "Comparison",
+        "ConvergenceWarning",
+        "Fit",
+        "LeaveOneOut",
+        "ParameterPosterior",
+        "Path",
+        "Posterior",
+        "SamplingWarning",
+        "UnseenLevelWarning",
+        "bayes",
+        "compare",
+        "fit",
+        "load",
+        "path",
+        "posterior",
+    ),
+    "neglog.information": (
+        "cross_entropy",
+        "decompose",
+        "entropy",
+        "from_samples",
+        "jensen_shannon",
+        "kl_divergence",
+        "mutual_information",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """The scikit-learn estimators, which are imported when they are first asked for: scikit-learn takes its time."""
-    if name in _ESTIMATORS:
-        from neglog import estimators
+    """A public name from its home, or a module of the package."""
+    if f"neglog.{name}" in _HOMES:
+        return import_module(f"neglog.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'neglog' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
 
-        return getattr(estimators, name)
-    raise AttributeError(f"module 'neglog' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [
@@ -86,6 +144,7 @@ __all__ = [
     "Regressor",
     "SamplingWarning",
     "Tweedie",
+    "UnseenLevelWarning",
     "bayes",
     "compare",
     "cross_entropy",

@@ -1,9 +1,11 @@
-"""The families at a glance, from the registry: the README's table and `python -m neglog`."""
+"""The families at a glance, from the registry: the README's table and `neglog families`."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from neglog.distributions import FAMILIES, Distribution, Noise
+from rich.table import Table
+
+from neglog.distributions import FAMILIES, Distribution, Flat, Gaussian, Laplace, Noise
 
 
 class Row(NamedTuple):
@@ -34,3 +36,30 @@ def markdown() -> str:
         f"| `{r.family}` | {r.support} | {r.as_noise or '–'} | {r.as_prior or '–'} | {r.link or '–'} |" for r in rows()
     ]
     return "\n".join(lines)
+
+
+def families() -> Table:
+    """Every family with an example: what a typical draw costs in nats, which is its entropy."""
+    table = Table(title="Every loss is a −log p", caption="H: the entropy of an example, the nats that one draw costs")
+    for column in ("family", "y", "as noise: the loss", "as prior: the penalty", "link"):
+        table.add_column(column, no_wrap=column == "family", overflow="fold")
+    table.add_column("H", justify="right", no_wrap=True)
+    for row in rows():
+        nats = "–" if isinstance(row.example, Flat) else f"{float(row.example.entropy()):.4f}"
+        table.add_row(row.family, row.support, row.as_noise, row.as_prior, row.link, nats)
+    return table
+
+
+def two_roles() -> Table:
+    """The same object as a noise and as a prior."""
+    table = Table(title="One object, two roles", caption="both columns are −log p up to a constant, in nats")
+    for column in ("object", "as noise, at y − f = 2", "as prior, at θ = (1, −2)"):
+        table.add_column(column)
+    gaussian, laplace = Gaussian(scale=1.0), Laplace(scale=0.5)
+    for law in (gaussian, laplace, gaussian * laplace):
+        noise = "–"
+        if isinstance(law, Gaussian | Laplace):
+            loss, scale = float(law.loss(2.0, 0.0)), float(law.loss_scale)
+            noise = f"loss {loss:.2f} / {scale:.2f} = {loss / scale:.2f}"
+        table.add_row(repr(law), noise, f"penalty {float(law.penalty([1.0, -2.0])):.2f}")
+    return table

@@ -128,7 +128,9 @@ def test_a_wrong_shape_is_refused(values):
     ids=lambda values: f"{type(values).__module__}.{type(values).__name__}" if not isinstance(values, bool) else None,
 )
 def test_missing_values_are_refused_with_count_and_first_row(values, numeric):
-    with pytest.raises(ValueError, match="y has missing values in 2 of 4 rows, the first in row 1; drop these rows or"):
+    with pytest.raises(
+        ValueError, match="y has missing values in 2 of 4 rows, the first in row 1; drop these rows, as"
+    ):
         column(X, values, "y", numeric=numeric)
 
 

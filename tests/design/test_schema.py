@@ -35,10 +35,18 @@ def test_what_a_schema_says():
         "names": ["Age", "Area", "Cars", "Urban"],
         "kinds": ["numeric", "categorical", "numeric", "numeric"],
         "levels": [None, ["A", "B", "C"], None, None],
+        "fill": [None] * 4,
         "reference": True,
     }
     schema = read(np.ones((2, 3))).schema
-    assert schema.to_json() == {"columns": 3, "names": None, "kinds": None, "levels": None, "reference": False}
+    assert schema.to_json() == {
+        "columns": 3,
+        "names": None,
+        "kinds": None,
+        "levels": None,
+        "fill": None,
+        "reference": False,
+    }
     assert through_json(schema) == schema
 
 

@@ -68,3 +68,63 @@ def test_a_file_that_cannot_be_written_leaves_nothing(rows, tmp_path):
     with pytest.raises(OSError, match="missing"):
         fit.save(tmp_path / "missing" / "fit.json")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def stored(rows, tmp_path):
+    X, mean, rng = rows
+    fit = nl.fit(X, rng.poisson(mean), nl.Poisson(), nl.Gaussian(scale=1.0))
+    fit.save(tmp_path / "fit.json")
+    return json.loads((tmp_path / "fit.json").read_text())
+
+
+def changed(stored, *where, to):
+    part = stored
+    for name in where[:-1]:
+        part = part[name]
+    part[where[-1]] = to
+
+
+@pytest.mark.parametrize(
+    ("where", "to", "message"),
+    [
+        (("noise", "family"), "__import__('os')", "noise.family must be one of"),
+        (("noise", "family"), "Belief", "noise.family must be one of"),
+        (("noise", "shape"), 1.0, "not a sound fit"),
+        (("noise", "link"), "wild", "wild"),
+        (("prior",), {"product": [1]}, "prior.product must be two distributions"),
+        (("prior", "scale"), "1", "not a sound fit"),
+        (("values", "coef"), {"array": [[1.0], [1.0, 2.0]]}, "values.coef must be an array"),
+        (("values", "coef"), {"array": [1.0, 2.0]}, "2 coefficients and 3 standard errors for 3 columns"),
+        (("values", "predict"), "code", "has unknown entries predict"),
+        (("values", "_task"), {}, "has unknown entries _task"),
+        (("values", "converged"), 1, "values.converged must be true or false, but is 1"),
+        (("values", "n_rows"), -1, "values.n_rows must be a count"),
+        (("schema", "names"), ["a"], "must have one entry for each of its columns"),
+        (("schema",), [], "'schema' must be an object"),
+        (("extra",), 1, "it has unknown parts: extra"),
+        (("information", "noise"), {"power": "1"}, "information.noise must be numbers by name"),
+    ],
+)
+def test_hostile_files_are_refused(stored, tmp_path, where, to, message):
+    changed(stored, *where, to=to)
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(ValueError, match=r"hostile\.json") as caught:
+        nl.load(path)
+    assert message in str(caught.value)
+
+
+def test_files_that_were_cut_short_are_refused(stored, tmp_path):
+    whole = json.dumps(stored)
+    path = tmp_path / "cut.json"
+    for share in (0.0, 0.1, 0.5, 0.99):
+        path.write_text(whole[: int(share * len(whole))])
+        with pytest.raises(ValueError, match="it is no complete JSON file"):
+            nl.load(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="it is no complete JSON file"):
+        nl.load(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="it is no complete JSON file"):
+        nl.load(path)

@@ -1,8 +1,9 @@
 """What the columns of X mean: a table, an array or a sparse matrix becomes blocks of columns with names."""
 
 from neglog.design.blocks import Block, Codes, Dense, Sparse
-from neglog.design.columns import column, split
+from neglog.design.columns import column, row_count, split
 from neglog.design.design import Column, Design, Schema, read
+from neglog.design.formula import is_formula, opened_formula
 from neglog.design.tables import Level, Table
 
 __all__ = [
@@ -16,6 +17,9 @@ __all__ = [
     "Sparse",
     "Table",
     "column",
+    "is_formula",
+    "opened_formula",
     "read",
+    "row_count",
     "split",
 ]

@@ -12,21 +12,24 @@ from neglog.design.faults import missing_rows
 from neglog.design.tables import Table, as_table, quoted
 from neglog.distributions.arrays import as_numbers
 
+MODES = ("error", "drop", "impute")
 
-def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True) -> NDArray[Any]:
+
+def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True, complete: bool = True) -> NDArray[Any]:
     """One value per row of X, as a contiguous array without missing values; `what` names the argument in errors.
 
     `values` is anything like an array, a Series of a dataframe library, or the name of a column of X. Numbers come as
-    float32 or float64. With `numeric=False` labels (strings, categories, booleans, integers) keep their own kind.
+    float32 or float64. With `numeric=False` labels (strings, categories, booleans, integers) keep their own kind, and
+    with `complete=False` values may be missing.
     """
-    rows = _row_count(X)
+    rows = row_count(X)
     if isinstance(values, str):
-        array = _from_series(_named(X, values, what), what, numeric)
+        array = _from_series(_named(X, values, what), what, numeric, complete)
     elif isinstance(values, np.ndarray | list | tuple):
-        array = _from_array(values, what)
+        array = _from_array(values, what, complete)
     else:
         series = None if np.isscalar(values) else tables.as_series(values)
-        array = _from_array(values, what) if series is None else _from_series(series, what, numeric)
+        array = _from_array(values, what, complete) if series is None else _from_series(series, what, numeric, complete)
     if array.shape != (rows,):
         if array.ndim == 2 and array.shape[1] == 1:  # a column vector
             array = array[:, 0]
@@ -34,33 +37,62 @@ def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True) 
             raise ValueError(f"{what} must have one value per row, {rows} of them, but has the shape {array.shape}")
         if len(array) != rows:
             raise ValueError(f"{what} must have one value per row of X, but has {len(array)} for {rows} rows")
-    _check_complete(missing_rows(array), what, rows)
+    if complete:
+        _check_complete(missing_rows(array), what, rows)
     return np.ascontiguousarray(_as_numbers(array, what) if numeric else array)
 
 
 def split(
-    X: Any, columns: Mapping[str, ArrayLike | str | None], *, labels: Collection[str] = ()
+    X: Any, columns: Mapping[str, ArrayLike | str | None], *, labels: Collection[str] = (), missing: str = "error"
 ) -> tuple[Any, dict[str, NDArray[Any] | None]]:
     """X without the columns that were called by name, and each argument as an array (None stays None).
 
     `columns` maps the name of an argument to its values or to the name of a column of X; the arguments in `labels` keep
     their own kind, the others are numbers. X itself comes back when no name was used, otherwise a view of it for `read`
-    that copies nothing.
+    that copies nothing. With missing="drop" both come without the rows that lack any value.
     """
+    if missing not in MODES:
+        raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
     named = {values for values in columns.values() if isinstance(values, str)}
-    source = as_table(X) or X if named and not _is_array(X) else X
+    drop = missing == "drop"
+    source = as_table(X) or X if (named or drop) and not _is_array(X) else X
     arrays = {
-        what: None if values is None else column(source, values, what, numeric=what not in labels)
+        what: None if values is None else column(source, values, what, numeric=what not in labels, complete=not drop)
         for what, values in columns.items()
     }
-    return (source.without(named) if named else X), arrays
+    rest = source.without(named) if named else source if drop else X
+    return _complete_rows(rest, arrays) if drop else (rest, arrays)
+
+
+def _complete_rows(X: Any, arrays: dict[str, NDArray[Any] | None]) -> tuple[Any, dict[str, NDArray[Any] | None]]:
+    """Without the rows in which a column or an argument has no value."""
+    lost = np.zeros(row_count(X), bool)
+    for array in arrays.values():
+        if array is not None:
+            lost[missing_rows(array)] = True
+    if isinstance(X, Table):
+        for name in X.names:
+            lost[tables.missing_in(X.series(name))] = True
+    elif isinstance(X, np.ndarray | list | tuple):
+        X = np.asarray(X)
+        lost |= np.isnan(X.reshape(len(X), -1)).any(axis=1) if X.dtype.kind == "f" else False
+    if not lost.any():
+        return X, arrays
+    kept = ~lost
+    if not kept.any():
+        raise ValueError(f"each of the {len(lost)} rows lacks a value; leave out the columns that are mostly empty")
+    return (
+        X.rows_where(kept) if isinstance(X, Table) else X[kept],
+        {what: None if array is None else array[kept] for what, array in arrays.items()},
+    )
 
 
 def _is_array(X: Any) -> bool:
     return isinstance(X, np.ndarray | list | tuple) or is_sparse(X)
 
 
-def _row_count(X: Any) -> int:
+def row_count(X: Any) -> int:
+    """The number of rows of anything that X may be."""
     shape = getattr(X, "shape", None)
     if not shape and not hasattr(type(X), "__len__"):
         raise ValueError(f"X must have two dimensions, rows and columns, but is {X!r}")
@@ -78,17 +110,20 @@ def _named(X: Any, name: str, what: str) -> Any:
     return table.series(name)
 
 
-def _from_series(series: Any, what: str, numeric: bool) -> NDArray[Any]:
-    _check_complete(tables.missing_in(series), what, len(series))
+def _from_series(series: Any, what: str, numeric: bool, complete: bool) -> NDArray[Any]:
+    if complete:
+        _check_complete(tables.missing_in(series), what, len(series))
     if not numeric:
         return np.asarray(series.to_numpy())
     if tables.kind_of(series) != "numeric":
         raise TypeError(f"{what} must hold numbers, but has the type {series.dtype}")
-    return tables.numbers_of(series)
+    return tables.numbers_of(series) if complete else tables.numbers_or_nan(series)
 
 
-def _from_array(values: Any, what: str) -> NDArray[Any]:
+def _from_array(values: Any, what: str, complete: bool) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
+        if not complete:
+            return np.asarray(values.astype(np.float64).filled(np.nan))
         _check_complete(np.flatnonzero(np.ma.getmaskarray(values)), what, values.size)
         return np.asarray(values.data)
     try:
@@ -110,5 +145,5 @@ def _check_complete(missing: NDArray[np.intp], what: str, rows: int) -> None:
     if len(missing):
         raise ValueError(
             f"{what} has missing values in {len(missing)} of {rows} rows, the first in row {missing[0]}; "
-            "drop these rows or fill the values"
+            'drop these rows, as missing="drop" does, or fill the values'
         )

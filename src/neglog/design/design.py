@@ -1,6 +1,6 @@
 """The design: blocks of columns in the order of the coefficients, and the schema that gives new data the same order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -16,20 +16,31 @@ from neglog.design.tables import Level, Table, as_table, quoted
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table: numbers, or a category with these levels."""
+    """One column of a table: numbers, dates, or a category with these levels.
+
+    `fill` stands for the missing values of numbers and dates; a coefficient of its own then says where they are. A
+    category keeps its missing values as the level "(missing)".
+    """
 
     name: str
     levels: tuple[Level, ...] | None = None
+    dates: bool = False
+    fill: float | None = None
 
     @property
     def kind(self) -> str:
-        """The word for it: numeric or categorical."""
-        return "numeric" if self.levels is None else "categorical"
+        """The word for it: numeric, date or categorical."""
+        return "categorical" if self.levels is not None else "date" if self.dates else "numeric"
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether it has a value for what is missing."""
+        return self.fill is not None if self.levels is None else tables.MISSING in self.levels
 
     def coefficients(self, reference: bool) -> list[str]:
         """The names of its coefficients: its own, or one per level, as in Area[B]."""
         if self.levels is None:
-            return [self.name]
+            return [self.name] if self.fill is None else [self.name, f"{self.name} missing"]
         return [f"{self.name}[{level}]" for level in self.levels[int(reference) :]]
 
 
@@ -90,7 +101,7 @@ class Schema:
             raise TypeError(
                 f"the model was made from an array of numbers, but the columns {quoted(categories)} of X are categories"
             )
-        blocks = tuple(_numbers(table, name) for name in table.names)
+        blocks = tuple(block for name in table.names for block in _numbers(table, Column(name)))
         return Design(blocks, table.rows, len(blocks), self)
 
     def _design_of_table(self, table: Table, columns: tuple[Column, ...]) -> "Design":
@@ -100,17 +111,20 @@ class Schema:
             raise ValueError(
                 f"X lacks the columns {quoted(absent)} of the model; it has {quoted(table.names) or 'no columns'}"
             )
-        kinds = _kinds(table, [column.name for column in columns])
+        table = _with_missing_levels(
+            table, [column.name for column in columns if column.levels and column.takes_missing]
+        )
+        kinds = _kinds(table, [column.name for column in columns], {c.name for c in columns if c.takes_missing})
         blocks: list[Block] = []
         unseen = {}
         for column in columns:
             if column.levels is None:
-                if kinds[column.name] != "numeric":
+                if kinds[column.name] != column.kind:
                     raise TypeError(
-                        f"the column {column.name!r} of X held numbers when the model was made, but is now "
-                        f"{kinds[column.name]} ({table.series(column.name).dtype})"
+                        f"the column {column.name!r} of X held {'dates' if column.dates else 'numbers'} when the model "
+                        f"was made, but is now {kinds[column.name]} ({table.series(column.name).dtype})"
                     )
-                blocks.append(_numbers(table, column.name))
+                blocks += _numbers(table, column)
                 continue
             codes = _known_codes(table, column.name, column.levels, kinds[column.name])
             unknown = int(np.count_nonzero(codes < 0))
@@ -131,6 +145,7 @@ class Schema:
             "names": None if table is None else [column.name for column in table],
             "kinds": None if table is None else [column.kind for column in table],
             "levels": None if table is None else [column.levels and list(column.levels) for column in table],
+            "fill": None if table is None else [column.fill for column in table],
             "reference": self.reference,
         }
 
@@ -139,8 +154,11 @@ class Schema:
         """The schema that `to_json` described."""
         if stored["names"] is None:
             return cls(stored["columns"], None, stored["reference"])
-        columns = zip(stored["names"], stored["levels"], strict=True)
-        table = tuple(Column(name, None if levels is None else tuple(levels)) for name, levels in columns)
+        columns = zip(stored["names"], stored["kinds"], stored["levels"], stored["fill"], strict=True)
+        table = tuple(
+            Column(name, None if levels is None else tuple(levels), kind == "date", fill)
+            for name, kind, levels, fill in columns
+        )
         return cls(stored["columns"], table, stored["reference"])
 
 
@@ -148,7 +166,8 @@ class Schema:
 class Design:
     """X as blocks side by side, in the order of the coefficients: that of its columns, a category expanded in place.
 
-    `unseen` counts, by column, the rows with a level that the schema does not know.
+    `unseen` counts, by column, the rows with a level that the schema does not know; `notes` says what was done to
+    columns that could not be used as they were.
     """
 
     blocks: tuple[Block, ...]
@@ -156,6 +175,7 @@ class Design:
     columns: int
     schema: Schema
     unseen: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -189,29 +209,71 @@ class Design:
             start += block.columns
 
 
-def read(X: Any, *, reference: bool = False) -> Design:
+def read(X: Any, *, reference: bool = False, missing: str = "error", rare: int = 0) -> Design:
     """X as a design: a NumPy array, a SciPy sparse matrix, a list of rows, or a dataframe that narwhals knows.
 
-    An array or a matrix is one block. In a table each column of numbers or booleans is a block, and each column of
-    strings or categories is a block of codes with the sorted levels that occur; `reference=True` leaves the first level
-    without a coefficient. Missing values are refused, though NaN among floats only by `Design.check_finite`.
+    An array or a matrix is one block. In a table each column of numbers or booleans is a block, dates are days, and
+    each column of strings or categories is a block of codes with the sorted levels that occur. `reference=True` leaves
+    the first level without a coefficient. Levels of fewer than `rare` rows have none either: their effect is 0.
+
+    Missing values are refused, though NaN among floats only by `Design.check_finite`. With missing="impute" those of a
+    number or date are its mean, with a column that says where they are, and those of a category are a level of their
+    own.
     """
     source = _opened(X)
     if not isinstance(source, Table):
+        if missing == "impute":
+            Design((source,), source.rows, source.columns, Schema(source.columns)).check_finite()
         return Design((source,), source.rows, source.columns, Schema(source.columns, None, reference))
+    gaps = {fault.column: fault.count for fault in source.gaps(source.names)} if missing == "impute" else {}
+    kinds = _kinds(source, source.names, set(gaps))
+    source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical"])
     columns: list[Column] = []
     blocks: list[Block] = []
-    for name, kind in _kinds(source, source.names).items():
-        if kind == "numeric":
-            columns.append(Column(name))
-            blocks.append(_numbers(source, name))
-        else:
+    notes: list[str] = []
+    for name, kind in kinds.items():
+        if kind == "categorical":
             codes, values = _codes(source, name)
             levels = tables.sorted_levels(values.values())
-            columns.append(Column(name, levels))
-            blocks.append(Codes(tables.recode(codes, values, levels), levels, reference))
+            block = Codes(tables.recode(codes, values, levels), levels, reference)
+            if rare:
+                block = _without_rare(block, name, rare, notes)
+            columns.append(Column(name, block.levels))
+            blocks.append(block)
+            if name in gaps:
+                notes.append(f"{name}: {gaps[name]:,} missing values are a level of their own")
+            continue
+        column = Column(name, dates=kind == "date", fill=_mean(source, name, kind) if name in gaps else None)
+        columns.append(column)
+        blocks += _numbers(source, column)
+        if column.dates:
+            notes.append(f"{name}: dates are days since 1970-01-01")
+        if column.fill is not None:
+            notes.append(
+                f"{name}: {gaps[name]:,} missing values are the mean, {column.fill:.6g}, and a column says where"
+            )
     schema = Schema(len(columns), tuple(columns), reference)
-    return Design(tuple(blocks), source.rows, schema.columns, schema)
+    return Design(tuple(blocks), source.rows, schema.columns, schema, notes=tuple(notes))
+
+
+def _without_rare(block: Codes, name: str, least: int, notes: list[str]) -> Codes:
+    """Levels of few rows get the code -1: their effect is 0, the middle of the prior."""
+    counts = np.bincount(block.codes, minlength=len(block.levels))
+    kept = counts >= least
+    if kept.all():
+        return block
+    if not kept.any():
+        raise ValueError(
+            f"each level of the column {name!r} has fewer than {least} rows; lower rare, or leave the column out"
+        )
+    few = int(np.count_nonzero(~kept))
+    notes.append(
+        f"{name}: {few:,} of {len(kept):,} levels have fewer than {least:,} rows, {counts[~kept].sum():,} in all; "
+        "their effect is 0"
+    )
+    place = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    levels = tuple(level for level, keep in zip(block.levels, kept, strict=True) if keep)
+    return Codes(place[block.codes], levels, block.reference)
 
 
 def _opened(X: Any) -> Dense | Sparse | Table:
@@ -303,19 +365,45 @@ def _is_number(value: Any) -> bool:
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
-def _kinds(table: Table, names: list[str]) -> dict[str, str]:
-    """The kind of each of these columns, all of which are complete and of a type that can be used."""
-    missing = table.missing(names)
+def _kinds(table: Table, names: list[str], incomplete: Collection[str] = ()) -> dict[str, str]:
+    """The kind of each of these columns, all of a type that can be used, and complete but for those that need not."""
+    missing = table.missing([name for name in names if name not in incomplete])
     if missing:
         raise refusal(missing)
     kinds = {name: tables.kind_of(table.series(name)) for name in names}
-    if not set(kinds.values()) <= {"numeric", "categorical"}:
-        raise tables.unsupported((name, kind) for name, kind in kinds.items() if kind not in ("numeric", "categorical"))
+    if not set(kinds.values()) <= tables.KINDS:
+        raise tables.unsupported((name, kind) for name, kind in kinds.items() if kind not in tables.KINDS)
     return kinds
 
 
-def _numbers(table: Table, name: str) -> Dense:
-    return Dense.of(tables.numbers_of(table.series(name))[:, np.newaxis])
+def _with_missing_levels(table: Table, names: list[str]) -> Table:
+    return table.with_series({name: tables.named_missing(table.series(name)) for name in names}) if names else table
+
+
+def _mean(table: Table, name: str, kind: str) -> float:
+    values = _with_nan(table, name, dates=kind == "date")
+    known = values[~np.isnan(values)]
+    if not len(known):
+        raise ValueError(f"the column {name!r} of X has no values at all; leave it out")
+    return float(known.mean())
+
+
+def _with_nan(table: Table, name: str, *, dates: bool) -> NDArray[Any]:
+    """A column of numbers or dates that may lack values."""
+    series = table.series(name)
+    return tables.days_of(series) if dates else tables.numbers_or_nan(series)
+
+
+def _numbers(table: Table, column: Column) -> list[Block]:
+    """The numbers of a column and, if it takes missing values, where they are."""
+    if column.fill is None:
+        series = table.series(column.name)
+        values = tables.days_of(series) if column.dates else tables.numbers_of(series)
+        return [Dense.of(values[:, np.newaxis])]
+    values = _with_nan(table, column.name, dates=column.dates)
+    lost = np.isnan(values)
+    filled = np.where(lost, column.fill, values)
+    return [Dense.of(filled[:, np.newaxis]), Dense.of(lost[:, np.newaxis])]
 
 
 def _codes(table: Table, name: str) -> tuple[NDArray[Any], dict[int, Any]]:

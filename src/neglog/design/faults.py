@@ -12,7 +12,7 @@ Kind = Literal["missing", "infinite"]
 SHOWN = 10  # columns that an error lists before it only counts them
 
 ADVICE: dict[Kind, str] = {
-    "missing": "drop these rows or fill the values",
+    "missing": 'drop these rows with missing="drop", fill the values with missing="impute", or do so yourself',
     "infinite": "drop these rows or put finite numbers in their place",
 }
 

@@ -7,6 +7,7 @@ that its authors promise to keep.
 import numbers
 from collections import Counter
 from collections.abc import Collection, Iterable
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -17,10 +18,9 @@ from neglog.design.faults import Fault, is_missing, missing_rows
 
 Level = str | int | float | bool  # what survives JSON; other values of a category become their text
 
-ACCEPTED = (
-    "a column may hold numbers, booleans, strings or categories; turn a date into numbers first, such as days since "
-    "some day, or drop the column"
-)
+KINDS = {"numeric", "date", "categorical"}  # of columns that can be used
+MISSING = "(missing)"  # the level of a category that is not there
+ACCEPTED = "a column may hold numbers, booleans, dates, strings or categories; turn it into one of these, or drop it"
 
 
 class Table:
@@ -56,6 +56,21 @@ class Table:
         """The same table with these columns out of use."""
         return Table(self._frame, {name: key for name, key in self._keys.items() if name not in names})
 
+    def with_series(self, series: dict[str, Any]) -> "Table":
+        """The same table with other columns in the place of some."""
+        other = Table(self._frame, self._keys)
+        other._series = {**self._series, **series}
+        return other
+
+    def rows_where(self, kept: NDArray[Any]) -> "Table":
+        """The rows of a mask."""
+        return Table(self._frame.filter(kept.tolist()), self._keys)
+
+    def gaps(self, names: Iterable[str]) -> list[Fault]:
+        """Where these columns have no value, NaN included: a scan of everything."""
+        found = [(name, missing_in(self.series(name))) for name in names]
+        return [Fault.at(name, "missing", rows) for name, rows in found if len(rows)]
+
     def missing(self, names: Iterable[str]) -> list[Fault]:
         """Where these columns have no value. NaN in plain floats is looked for only once something else is missing.
 
@@ -64,8 +79,7 @@ class Table:
         names = list(names)
         if not any(not is_plain(series) and series.null_count() for series in map(self.series, names)):
             return []
-        found = [(name, missing_in(self.series(name))) for name in names]
-        return [Fault.at(name, "missing", rows) for name, rows in found if len(rows)]
+        return self.gaps(names)
 
 
 def as_table(X: Any) -> Table | None:
@@ -110,7 +124,7 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def kind_of(series: Any) -> str:
-    """The word for what a column holds: numeric, categorical, or the name of a type that is neither."""
+    """The word for what a column holds: numeric, date, categorical, or the name of a type that is none of them."""
     import narwhals.stable.v1 as nw
 
     if is_plain(series):
@@ -120,6 +134,8 @@ def kind_of(series: Any) -> str:
         return "numeric"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "categorical"
+    if dtype in (nw.Date, nw.Datetime):
+        return "date"
     if dtype == nw.Object and series.implementation.is_pandas_like():
         return _kind_of_objects(series.to_native())
     # narwhals has no name for some types of pandas, such as periods
@@ -136,6 +152,8 @@ def _kind_of_objects(native: Any) -> str:
         return "categorical"
     if all(isinstance(value, numbers.Real | Decimal | np.bool_) for value in values):
         return "numeric"
+    if values and all(isinstance(value, date) for value in values):
+        return "date"
     return f"object ({', '.join(sorted({type(value).__name__ for value in values}))})"
 
 
@@ -169,6 +187,26 @@ def numbers_of(series: Any) -> NDArray[Any]:
         series = series.cast(nw.Float64)
     values: NDArray[Any] = series.to_numpy()
     return values.astype(np.float64) if values.dtype.kind == "O" else values
+
+
+def numbers_or_nan(series: Any) -> NDArray[Any]:
+    """A numeric column as floats, NaN where it has no value."""
+    import narwhals.stable.v1 as nw
+
+    return numbers_of(series) if is_plain(series) else np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+
+
+def days_of(series: Any) -> NDArray[Any]:
+    """Dates as days since the beginning of 1970, NaN where there is none."""
+    moments = np.asarray(series.to_numpy()).astype("datetime64[us]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 86_400e6)
+
+
+def named_missing(series: Any) -> Any:
+    """A category as text in which missing values have a name."""
+    import narwhals.stable.v1 as nw
+
+    return series.cast(nw.String).fill_null(MISSING)
 
 
 def codes_of(series: Any) -> tuple[NDArray[Any], dict[int, Any]]:

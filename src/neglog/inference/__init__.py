@@ -9,7 +9,7 @@ from neglog.inference.nuts import SamplingWarning
 from neglog.inference.path import Path, path
 from neglog.inference.posterior import Posterior
 from neglog.inference.result import Fit
-from neglog.inference.rows import ConvergenceWarning
+from neglog.inference.rows import ConvergenceWarning, UnseenLevelWarning
 from neglog.inference.storage import load
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Path",
     "Posterior",
     "SamplingWarning",
+    "UnseenLevelWarning",
     "bayes",
     "compare",
     "fit",

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import read, split
+from neglog.design import is_formula
 from neglog.design.design import Design
 from neglog.design.selection import take_rows
 from neglog.distributions import (
@@ -28,7 +29,7 @@ from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.inference.cells import cell_nll, cell_width, probability_transform
 from neglog.inference.evidence import is_open
-from neglog.inference.fit import fit
+from neglog.inference.fit import fit, opened
 from neglog.inference.printing import as_text
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
@@ -50,6 +51,7 @@ class Score:
     transform: Numbers  # P(Y <= y) of each row, uniform if calibrated
     predicted: Numbers  # mean of each row
     weight: Numbers
+    fitted: Any = None  # the noise with its parameters filled in, as the last fold has them
     converged: bool = True
     notes: list[str] = field(default_factory=list)
 
@@ -102,13 +104,19 @@ class Comparison:
     folds: int
     y: Numbers
     fit: Fit  # the best noise on all rows
+    target: str = "y"
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to columns that could not be used as they were."""
+        return self.fit.notes
 
     @property
     def best(self) -> Noise:
         """The noise with the least held-out nats, its parameters as estimated from all rows."""
         return self.fit.noise
 
-    @property
+    @cached_property
     def ties(self) -> list[str]:
         """The noises that are not clearly worse than the best, and the best itself."""
         return [score.name for score in self.scores if self._gap(score)[0] <= TIE * self._gap(score)[1]]
@@ -118,7 +126,7 @@ class Comparison:
         away = score.nll - self.scores[0].nll
         return float(np.average(away, weights=score.weight)), standard_error(away, score.weight)
 
-    @property
+    @cached_property
     def table(self) -> list[dict[str, Any]]:
         """One record per noise, the best first."""
         records = []
@@ -139,6 +147,27 @@ class Comparison:
             )
         return records
 
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        numeric = not isinstance(self.best, Categorical)
+        deciles = {}
+        for score in self.scores if numeric else ():
+            observed, predicted = score.by_decile(self.y)
+            deciles[score.name] = {"observed": observed.tolist(), "predicted": predicted.tolist()}
+        return {
+            "target": self.target,
+            "rows": len(self.y),
+            "folds": self.folds,
+            "table": self.table,
+            "best": repr(self.best),
+            "ties": self.ties,
+            "refused": self.refused,
+            "resolution": self.resolution,
+            "deciles": deciles,
+            "notes": self.notes,
+            "conclusion": self.conclusion,
+        }
+
     @property
     def conclusion(self) -> str:
         """What to use, how sure that is, and what to try if nothing fits."""
@@ -146,6 +175,7 @@ class Comparison:
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title="Held-out nats per row", caption=self.resolution, caption_justify="left")
         for column in ("noise", "nats", "±", "worse by", "±", "KS", *(f"{100 * level:g}%" for level in LEVELS)):
@@ -156,11 +186,12 @@ class Comparison:
             judged = [f"{record['ks']:.3f}", *(f"{100 * record[f'coverage_{100 * level:g}']:.1f}%" for level in LEVELS)]
             if np.isnan(record["ks"]):
                 judged = ["–"] * len(judged)
-            table.add_row(name, f"{record['nats']:.4f}", f"{record['error']:.4f}", *gap, *judged)
+            table.add_row(Text(name), f"{record['nats']:.4f}", f"{record['error']:.4f}", *gap, *judged)
         yield table
         for name, reason in self.refused.items():
-            yield f"{name}: {reason}"
-        yield self.conclusion
+            yield Text(f"{name}: {reason}")
+        yield from map(Text, self.notes)
+        yield Text(self.conclusion)
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -178,13 +209,16 @@ def compare(
     offset: ArrayLike | str | None = None,
     exposure: ArrayLike | str | None = None,
     intercept: bool = True,
+    missing: str = "error",
+    rare: int = 0,
     progress: Any = None,
 ) -> Comparison:
     """Fit every noise that can explain y on the same folds, and rank them by the nats of the rows left out.
 
     noises    which to try, as objects or text ("gamma", "tweedie(power=1.5)"); by default all that can explain y
     prior     of the coefficients; by default a Gaussian whose scale is learned in every fold
-    progress  is called with a sentence before every fit
+    missing   and rare say what to do with missing values and rare levels, as in `nl.fit`
+    progress  is called before every fit, with a sentence and the share of the work that is done
 
     Where y is recorded on a grid, such as whole numbers or cents, every noise is scored by the probability of the
     recorded cell, so that masses and densities can be compared; `resolution` says what was done.
@@ -198,9 +232,8 @@ def compare(
     """
     prior = Gaussian() if prior is None else prior_of(prior)
     given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
-    labels = _has_labels(X, y)
-    X, values = split(X, {"y": y, **given}, labels=("y",) if labels else ())
-    design = X if isinstance(X, Design) else read(X)
+    labels = not is_formula(y) and _has_labels(X, y)
+    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare)
     target = values.pop("y")
     assert target is not None
     tried = [noise_of(noise) for noise in noises] if noises is not None else _default_noises(target, labels)
@@ -210,7 +243,9 @@ def compare(
         raise ValueError(f"no noise can explain y. {reasons}")
     if not 2 <= folds <= design.rows:
         raise ValueError(f"folds must be between 2 and the number of rows, {design.rows}, but is {folds}")
-    return _compared(design, target, admitted, refused, prior, values, folds, seed, intercept, progress)
+    found = _compared(design, target, admitted, refused, prior, values, folds, seed, intercept, progress)
+    found.target = y.partition("~")[0].strip() if isinstance(y, str) else "y"
+    return found
 
 
 # ---- which noises ----------------------------------------------------------------------------------------------------
@@ -305,13 +340,13 @@ def _compared(
         score = Score(name, noise, nll, transform, predicted, weight)
         for k in range(folds):
             if progress is not None:
-                progress(f"{name}, fold {k + 1} of {folds}")
+                progress(f"{name}, fold {k + 1} of {folds}", (len(scores) * folds + k) / (len(noises) * folds + 1))
             train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             _score_fold(score, design, y, noise, prior, values, train, test, width, intercept, rng)
         scores.append(score)
     scores.sort(key=lambda score: score.mean)
     if progress is not None:
-        progress(f"{scores[0].name} on all rows")
+        progress(f"{scores[0].name} on all rows", 1 - 1 / (len(noises) * folds + 1))
     final = _quiet_fit(design, y, scores[0].noise, prior, values, intercept)
     return Comparison(
         scores, refused, resolution, prior, folds, np.asarray(y, float) if not labels else np.asarray(y), final
@@ -334,6 +369,7 @@ def _score_fold(
     part = {name: None if value is None else value[train] for name, value in values.items()}
     rows = take_rows(design, train)
     fitted = _quiet_fit(rows, y[train], noise, _learned(rows, y[train], noise, prior, part, intercept), part, intercept)
+    score.fitted = fitted.noise
     if not fitted.converged:
         score.converged = False
         score.notes.append(fitted.message)
@@ -386,14 +422,17 @@ def _sentence(comparison: Comparison) -> str:
     best = comparison.scores[0]
     tied = [name for name in comparison.ties if name != best.name]
     sure = (
-        f"{best.name} explains y best, {best.mean:.4f} nats per row held out"
+        f"{best.name} explains {comparison.target} best, {best.mean:.4f} nats per row held out"
         if not tied
-        else f"{best.name} and {', '.join(tied)} explain y equally well within the error, {best.mean:.4f} nats per row"
+        else f"{best.name} and {', '.join(tied)} explain {comparison.target} equally well within the error, "
+        f"{best.mean:.4f} nats per row held out"
     )
     if len(comparison.scores) > 1 and not tied:
         gap, error = comparison._gap(comparison.scores[1])
         sure += f", {gap:.4f} ± {error:.4f} better than {comparison.scores[1].name}"
-    call = f"nl.fit(X, y, noise=nl.{_code(best.noise)}, prior=nl.{_code(comparison.prior)})"
+    classes = isinstance(best.noise, Categorical | Bernoulli)
+    noise = "" if classes else f"nl.{_code(best.noise)}, "
+    call = f"nl.{'Classifier' if classes else 'Regressor'}({noise}prior=nl.{_code(comparison.prior)}).fit(X, y)"
     loss = FAMILIES[type(best.noise).__name__.lower()].summary[0]
     text = f"{sure}. Its loss is the {loss}; the call is {call}."
     limit = 1.63 / np.sqrt(len(best.transform)) + 0.02

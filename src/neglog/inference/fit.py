@@ -2,12 +2,13 @@
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import read, split
+from neglog.design import is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.base import Noise, Prior
@@ -36,6 +37,8 @@ def fit(
     exposure: ArrayLike | str | None = None,
     intercept: bool = True,
     standardize: bool | None = None,
+    missing: str = "error",
+    rare: int = 0,
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> Fit:
@@ -43,10 +46,10 @@ def fit(
     them.
 
     X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of
-    pandas,
-                   polars or Arrow, whose strings and categories become one coefficient per level; or what
-                   `neglog.design.read` made of it, for several fits of the same table
-    y              one value per row, or the name of a column of X; so are the next four
+                   pandas, polars or Arrow, whose strings and categories become one coefficient per level and whose
+                   dates become days; or what `neglog.design.read` made of it, for several fits of the same table
+    y              one value per row, or the name of a column of X, or a formula such as "y ~ a + log(b)", if formulaic
+                   is installed; so are the next four, but for the formula
     noise          what y does around the prediction; parameters that are None are estimated
     prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
                    inf for none. The intercept has none. A scale that is None is learned: of Gaussian() by maximum
@@ -57,6 +60,10 @@ def fit(
     offset         is added to eta; exposure multiplies the mean (log links)
     standardize    whether the prior is on the coefficients of columns of unit variance; by default if its scale is
                    learned. Coefficients are always those of the columns as they are
+    missing        values of a table: "error" refuses them, "drop" leaves their rows out, "impute" puts the mean in
+                   their place and adds a column that says where (for categories, a level); `fit.notes` says what was
+                   done
+    rare           levels of fewer rows than this have the effect 0
     tol            stop when the optimum is less than this many posterior standard deviations away
 
     A fit that did not reach the optimum warns and says why in `message`.
@@ -69,7 +76,7 @@ def fit(
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
-        task = prepare(X, y, noise, prior, given, intercept, tol, max_iter)
+        task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
         if is_open(prior):
             task, answer, prior = learn(task, prior, standardize)
         else:
@@ -80,14 +87,24 @@ def fit(
     if not math.isfinite(answer.decrement + answer.theta.sum()):
         task.engine.design.check_finite()
     diagnose(task, answer)
-    result = Fit(task, answer, prior)
+    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    result = Fit(task, answer, prior, named)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
 
 
 def prepare(
-    X: Any, y: Any, noise: Any, prior: Prior, given: dict[str, Any], intercept: bool, tol: float, max_iter: int
+    X: Any,
+    y: Any,
+    noise: Any,
+    prior: Prior,
+    given: dict[str, Any],
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    missing: str = "error",
+    rare: int = 0,
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
     if not isinstance(prior, Prior):
@@ -97,8 +114,7 @@ def prepare(
     classes = isinstance(noise, Categorical)
     by_class = given["offset"] if classes else None
     given = {**given, "offset": None if classes else given["offset"]}
-    X, values = split(X, {"y": y, **given}, labels=("y",) if classes else ())
-    design = X if isinstance(X, Design) else read(X, reference=isinstance(prior, Flat))
+    design, values = opened(X, y, given, classes, isinstance(prior, Flat), missing, rare)
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one row must count")
@@ -109,6 +125,21 @@ def prepare(
         shift = class_offsets(by_class, design.rows, loss.classes)
     engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept)
     return Task(target, engine, make_penalty(prior, engine), tol, max_iter)
+
+
+def opened(
+    X: Any, y: Any, given: dict[str, Any], labels: bool, reference: bool, missing: str, rare: int
+) -> tuple[Design, dict[str, Any]]:
+    """X as a design and y and what goes with the rows as arrays, of the rows that are used."""
+    if is_formula(y):
+        return opened_formula(X, y, given, labels, missing)
+    rest, values = split(X, {"y": y, **given}, labels=("y",) if labels else (), missing=missing)
+    design = rest if isinstance(rest, Design) else read(rest, reference=reference, missing=missing, rare=rare)
+    before = row_count(X)
+    if design.rows < before:
+        note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"
+        design = replace(design, notes=(note, *design.notes))
+    return design, values
 
 
 def make_penalty(prior: Prior, engine: Memory) -> Penalty:

@@ -1,6 +1,7 @@
 """What a fit found: coefficients, the noise with its parameters filled in, and how sure both are."""
 
 import os
+import warnings
 from functools import cached_property
 from typing import Any
 
@@ -20,13 +21,14 @@ from neglog.inference.messages import message_of
 from neglog.inference.null import null_answer
 from neglog.inference.nuts import nuts_posterior
 from neglog.inference.posterior import LaplacePosterior, Posterior
-from neglog.inference.rows import class_offsets, combined_offset, finite_prediction
+from neglog.inference.rows import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.inference.summary import Summary
 
-STATED = ("noise", "prior", "schema", "coef", "intercept", "converged", "n_iter")
+STATED = ("noise", "prior", "schema", "notes", "named", "coef", "intercept", "converged", "n_iter")
 COMPUTED = (
     "message",
     "n_rows",
+    "target_summary",
     "has_intercept",
     "total_weight",
     "nll",
@@ -52,7 +54,7 @@ class Fit:
     converged: bool
     n_iter: int
 
-    def __init__(self, task: Task, answer: Answer, prior: Prior) -> None:
+    def __init__(self, task: Task, answer: Answer, prior: Prior, named: dict[str, str] | None = None) -> None:
         self._task, self._answer, self.prior = task, answer, prior
         intercepts, coefs = answer.engine.public(answer.theta)
         single = answer.engine.loss.classes == 1
@@ -61,7 +63,10 @@ class Fit:
         self.noise = answer.noise
         self.converged, self.n_iter = answer.converged, answer.iterations
         self.certificate = answer.certificate
-        self.schema: Schema = answer.engine.design.schema
+        design = answer.engine.design
+        self.schema: Schema = design.schema
+        self.named = named or {}  # the columns of the table that served as y, offset and the like
+        self.notes = list(design.notes)  # what was done to columns that could not be used as they were
 
     @cached_property
     def message(self) -> str:
@@ -72,6 +77,15 @@ class Fit:
     def n_rows(self) -> int:
         """The number of rows that were fitted."""
         return self._task.engine.rows
+
+    @cached_property
+    def target_summary(self) -> dict[str, Any]:
+        """What y was: its mean and range, or how often each class."""
+        y = np.asarray(self._task.target.raw)
+        if self.noise._family() == "categorical":
+            return dict(zip(map(str, self.classes), np.bincount(y.astype(int)).tolist(), strict=True))
+        zero = float(np.mean(y == 0))
+        return {"mean": float(y.mean()), "least": float(y.min()), "largest": float(y.max()), "share of 0": zero}
 
     @cached_property
     def has_intercept(self) -> bool:
@@ -241,7 +255,7 @@ class Fit:
         classes = np.size(self.intercept)
         by_class = offset if classes > 1 else None
         X, values = split(X, {"offset": None if classes > 1 else offset, "exposure": exposure})
-        design = X if isinstance(X, Design) else self.schema.read(X)
+        design = X if isinstance(X, Design) else self._read(X)
         shift = combined_offset(self.noise, values["offset"], values["exposure"])
         if by_class is not None:
             shift = class_offsets(by_class, design.rows, classes)
@@ -249,6 +263,18 @@ class Fit:
         centre = np.zeros(design.columns) if like is None else like.centre
         intercept = like is None or like.intercept
         return Memory(design, np.zeros(design.rows), None, shift, loss, intercept=intercept, centre=centre)
+
+    def _read(self, X: Any) -> Design:
+        design = self.schema.read(X)
+        if design.unseen:
+            listed = ", ".join(f"{name!r} in {count:,}" for name, count in design.unseen.items())
+            warnings.warn(
+                f"levels that the fit has not seen, or too rarely, have the effect 0: column {listed} of "
+                f"{design.rows:,} rows",
+                UnseenLevelWarning,
+                stacklevel=5,
+            )
+        return design
 
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row of X, at the fitted parameters."""

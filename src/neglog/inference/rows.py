@@ -14,6 +14,10 @@ class ConvergenceWarning(UserWarning):
     """A fit ended without having reached the optimum."""
 
 
+class UnseenLevelWarning(UserWarning):
+    """A table to predict for has levels of a category that the fit knows nothing about."""
+
+
 def checked(values: Any, what: str, *, zero: bool = False) -> Numbers | None:
     """Finite numbers that are positive, or at least not negative."""
     if values is None:

@@ -2,17 +2,18 @@
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neglog import distributions
+from neglog.atomic import written_whole
 from neglog.design.design import Schema
 from neglog.distributions.product import Product
+from neglog.distributions.registry import FAMILIES
 from neglog.inference.information import Information
 from neglog.inference.result import Fit
+from neglog.inference.stored import check
 
 FORMAT = 1
 
@@ -20,24 +21,24 @@ FORMAT = 1
 def save(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write the fit to a file, which appears only when it is complete."""
     text = json.dumps(to_json(fit), indent=1)
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with written_whole(path) as file:
+        file.write(text.encode())
 
 
 def load(path: str | os.PathLike[str]) -> Fit:
-    """The fit that `fit.save(path)` wrote."""
-    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    """The fit that `fit.save(path)` wrote. Nothing in the file is run; whatever is not as it should be is refused."""
+    try:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, cut short
+        raise ValueError(f"{path} is not a saved fit: it is no complete JSON file ({error})") from None
     if not isinstance(stored, dict) or stored.get("neglog fit") != FORMAT:
         found = stored.get("neglog fit") if isinstance(stored, dict) else None
         raise ValueError(f"{path} is not a fit that this version can read (format {found}, wanted {FORMAT})")
-    return from_json(stored)
+    try:
+        check(stored)
+        return from_json(stored)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is not a sound fit: {error}") from None
 
 
 def to_json(fit: Fit) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def _law_from_json(stored: dict[str, Any]) -> Any:
         first, second = (_law_from_json(factor) for factor in stored["product"])
         return first * second
     values = {name: _array(value) for name, value in stored.items() if name != "family"}
-    return getattr(distributions, stored["family"])(**values)
+    return FAMILIES[stored["family"].lower()](**values)
 
 
 def _plain(value: Any) -> Any:

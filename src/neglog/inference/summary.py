@@ -48,24 +48,55 @@ class Summary:
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
         percent = f"{100 * self.level:g}%"
         table = Table(
-            title=f"{self.fit.noise!r}, prior {self.fit.prior!r}", caption=self.fit.message, caption_justify="left"
+            title=Text(f"{self.fit.noise!r}, prior {self.fit.prior!r}"),
+            caption=Text(self.fit.message),
+            caption_justify="left",
         )
         table.add_column("")
         for column in ("estimate", "std. error", f"{percent} from", "to"):
             table.add_column(column, justify="right")
         for line in zip(*self.table.values(), strict=True):
-            table.add_row(line[0], *(_short(value) for value in line[1:]))
+            table.add_row(Text(line[0]), *(_short(value) for value in line[1:]))  # [..] would be markup in a str
         yield table
         yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
+        yield from map(Text, self.fit.notes)
 
     def __str__(self) -> str:
         return as_text(self)
 
     def __repr__(self) -> str:
         return str(self)
+
+
+PREDICTED = {
+    "laplace": "median of {y}",
+    "huber": "centre of {y}",
+    "lognormal": "mean of log {y}",
+    "bernoulli": "probability of {y}",
+    "categorical": "probabilities of the classes of {y}",
+}
+
+
+def equation(fit: "Fit") -> str:
+    """What is predicted from what, as in log(mean of cost) = intercept + age + area (6 levels)."""
+    left = PREDICTED.get(fit.noise._family(), "mean of {y}").format(y=fit.named.get("y", "y"))
+    if fit.noise.link.name != "identity":
+        left = f"{fit.noise.link.name}({left})"
+    columns = fit.schema.table
+    terms = ["intercept"] * fit.has_intercept
+    if "exposure" in fit.named:
+        terms.insert(0, f"log({fit.named['exposure']})")
+    if "offset" in fit.named:
+        terms.insert(0, fit.named["offset"])
+    if columns is None:
+        terms += fit.names
+    else:
+        terms += [c.name if c.levels is None else f"{c.name} ({len(c.levels)} levels)" for c in columns]
+    return f"{left} = {' + '.join(terms) or '0'}"
 
 
 def _lines(fit: "Fit") -> tuple[list[str], list[float], list[float]]:

@@ -1,0 +1,116 @@
+"""Tables in files: Parquet, CSV with any delimiter (also compressed), Arrow."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SAMPLE = 1 << 16  # characters from which the delimiter is guessed
+DELIMITERS = ",;\t|"
+ROWS_AT_ONCE = 100_000
+PARQUET, ARROW, TEXT = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".txt")
+
+
+def open_table(path: str | Path) -> Any:
+    """The table in a file, as an Arrow table; the ending tells the kind of file."""
+    path = Path(path)
+    kind = kind_of_file(path)
+    with _plain_errors(path):
+        if kind == "parquet":
+            from pyarrow import parquet
+
+            return parquet.read_table(path)
+        if kind == "arrow":
+            from pyarrow import feather
+
+            return feather.read_table(path)
+        from pyarrow import csv as arrow_csv
+
+        parsing = arrow_csv.ParseOptions(delimiter=delimiter_of(path))
+        empty_is_missing = arrow_csv.ConvertOptions(strings_can_be_null=True)
+        return arrow_csv.read_csv(_stream(path), parse_options=parsing, convert_options=empty_is_missing)
+
+
+def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
+    """The same table some rows at a time, only the columns that `types` names; CSV is read as these types."""
+    import pyarrow as pa
+
+    path = Path(path)
+    kind = kind_of_file(path)
+    with _plain_errors(path):
+        if kind == "parquet":
+            from pyarrow import parquet
+
+            file = parquet.ParquetFile(path)
+            present = [name for name in file.schema_arrow.names if name in types]
+            for batch in file.iter_batches(ROWS_AT_ONCE, columns=present):
+                yield pa.Table.from_batches([batch])
+        elif kind == "arrow":
+            with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+                for i in range(file.num_record_batches):
+                    yield pa.Table.from_batches([file.get_batch(i)])
+        else:
+            from pyarrow import csv as arrow_csv
+
+            parsing = arrow_csv.ParseOptions(delimiter=delimiter_of(path))
+            with arrow_csv.open_csv(_stream(path), parse_options=parsing) as reader:
+                booleans = {field.name for field in reader.schema if pa.types.is_boolean(field.type)}
+            stated = {name: dtype for name, dtype in types.items() if dtype is not None and name not in booleans}
+            reading = arrow_csv.ConvertOptions(column_types=stated, strings_can_be_null=True)
+            with arrow_csv.open_csv(_stream(path), parse_options=parsing, convert_options=reading) as reader:
+                for batch in reader:
+                    yield pa.Table.from_batches([batch])
+
+
+def kind_of_file(path: Path) -> str:
+    """parquet, arrow or text, by the ending."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] in (".gz", ".bz2", ".zst"):
+        endings.pop()
+    ending = endings[-1] if endings else ""
+    for kind, known in (("parquet", PARQUET), ("arrow", ARROW), ("text", TEXT)):
+        if ending in known:
+            return kind
+    raise ValueError(
+        f"{path} has the ending {path.suffix!r}; known are {', '.join([*PARQUET, *TEXT, *ARROW])}, and .gz, .bz2 or "
+        ".zst after those of text"
+    )
+
+
+def delimiter_of(path: Path) -> str:
+    """What stands between the values of a text file, from its first lines."""
+    with _stream(path) as file:
+        head = file.read(SAMPLE).decode("utf-8", errors="replace")
+    if ".tsv" in path.suffixes:
+        return "\t"
+    lines = head.splitlines()[:-1] or [head]
+    try:
+        return csv.Sniffer().sniff("\n".join(lines[:50]), DELIMITERS).delimiter
+    except csv.Error:  # one column only
+        return max(DELIMITERS, key=lines[0].count)
+
+
+def _stream(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="detect")
+
+
+class _plain_errors:  # noqa: N801 - a context manager that reads like a word
+    """Arrow's errors with the name of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, pa.ArrowException) or (
+            isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
+        ):
+            raise ValueError(f"{self.path} cannot be read: {error}") from None

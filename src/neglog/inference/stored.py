@@ -1,0 +1,162 @@
+"""What a saved fit must look like: checked before anything is made of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neglog.design.tables import KINDS
+from neglog.distributions.registry import FAMILIES
+
+Check = Callable[[Any], bool]
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool)
+
+
+def _is_count(x: Any) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool) and x >= 0
+
+
+def _is_text(x: Any) -> bool:
+    return isinstance(x, str)
+
+
+def _is_flag(x: Any) -> bool:
+    return isinstance(x, bool)
+
+
+def _is_level(x: Any) -> bool:
+    return isinstance(x, str | int | float)
+
+
+def _list_of(item: Check) -> Check:
+    return lambda x: isinstance(x, list) and all(map(item, x))
+
+
+def _map_to(value: Check) -> Check:
+    return lambda x: isinstance(x, dict) and all(map(value, x.values()))
+
+
+def _or_none(check: Check) -> Check:
+    return lambda x: x is None or check(x)
+
+
+def _is_array(x: Any) -> bool:
+    """Numbers in the shape of an array, or labels."""
+    if not (isinstance(x, dict) and set(x) == {"array"} and isinstance(x["array"], list)):
+        return False
+    try:
+        return np.array(x["array"]).dtype.kind in "biufU"
+    except ValueError:  # rows of different lengths
+        return False
+
+
+def _is_number_or_array(x: Any) -> bool:
+    return _is_number(x) or _is_array(x)
+
+
+PARTS: dict[str, dict[str, tuple[str, Check]]] = {
+    "schema": {
+        "columns": ("a count", _is_count),
+        "names": ("a list of texts or null", _or_none(_list_of(_is_text))),
+        "kinds": (f"a list of {', '.join(sorted(KINDS))} or null", _or_none(_list_of(lambda x: x in KINDS))),
+        "levels": ("a list of levels or null", _or_none(_list_of(_or_none(_list_of(_is_level))))),
+        "fill": ("a list of numbers and nulls, or null", _or_none(_list_of(_or_none(_is_number)))),
+        "reference": ("true or false", _is_flag),
+    },
+    "information": {
+        "coefficients": ("an array", _is_array),
+        "intercepts": ("an array", _is_array),
+        "noise": ("numbers by name", _map_to(_is_number)),
+        "covariance": ("an array", _is_array),
+    },
+    "values": {
+        "named": ("texts by name", _map_to(_is_text)),
+        "notes": ("a list of texts", _list_of(_is_text)),
+        "coef": ("an array", _is_array),
+        "intercept": ("a number or an array", _is_number_or_array),
+        "converged": ("true or false", _is_flag),
+        "n_iter": ("a count", _is_count),
+        "message": ("text", _is_text),
+        "n_rows": ("a count", _is_count),
+        "target_summary": ("numbers by name", _map_to(_is_number)),
+        "has_intercept": ("true or false", _is_flag),
+        "total_weight": ("a number", _is_number),
+        "nll": ("a number", _is_number),
+        "penalty": ("a number", _is_number),
+        "n_parameters": ("a count", _is_count),
+        "d2": ("a number", _is_number),
+    },
+}
+OPTIONAL = {"values": {"classes": ("an array", _is_array)}}
+
+
+def check(stored: dict[str, Any]) -> None:
+    """Refuse what is not as `to_json` writes it."""
+    for part, wanted in PARTS.items():
+        _check_part(part, stored.get(part), wanted, OPTIONAL.get(part, {}))
+    unknown = set(stored) - {"neglog fit", "noise", "prior", *PARTS}
+    if unknown:
+        raise ValueError(f"it has unknown parts: {', '.join(sorted(unknown))}")
+    for law in ("noise", "prior"):
+        _check_law(stored.get(law), law)
+    _check_sizes(stored)
+
+
+def _check_part(part: str, given: Any, wanted: dict[str, Any], optional: dict[str, Any]) -> None:
+    if not isinstance(given, dict):
+        raise ValueError(f"{part!r} must be an object, but is {_short(given)}")
+    absent, unknown = wanted.keys() - given.keys(), given.keys() - wanted.keys() - optional.keys()
+    if absent or unknown:
+        what = f"lacks {', '.join(sorted(absent))}" if absent else f"has unknown entries {', '.join(sorted(unknown))}"
+        raise ValueError(f"{part!r} {what}")
+    for name, (words, good) in {**wanted, **optional}.items():
+        if name in given and not good(given[name]):
+            raise ValueError(f"{part}.{name} must be {words}, but is {_short(given[name])}")
+
+
+def _check_law(given: Any, what: str) -> None:
+    if not isinstance(given, dict):
+        raise ValueError(f"{what!r} must be an object, but is {_short(given)}")
+    if set(given) == {"product"}:
+        factors = given["product"]
+        if not (isinstance(factors, list) and len(factors) == 2):
+            raise ValueError(f"{what}.product must be two distributions, but is {_short(factors)}")
+        for factor in factors:
+            _check_law(factor, what)
+        return
+    family = given.get("family")
+    if not (isinstance(family, str) and family.lower() in FAMILIES):
+        raise ValueError(f"{what}.family must be one of {', '.join(sorted(FAMILIES))}, but is {_short(family)}")
+    for name, value in given.items():
+        if name != "family" and not (value is None or _is_text(value) or _is_number_or_array(value)):
+            raise ValueError(f"{what}.{name} must be a number, an array or null, but is {_short(value)}")
+
+
+def _check_sizes(stored: dict[str, Any]) -> None:
+    """One coefficient and one standard error per column of the schema."""
+    schema, values = stored["schema"], stored["values"]
+    if schema["names"] is None:
+        columns = schema["columns"]
+    else:
+        lists = [schema[name] for name in ("names", "kinds", "levels", "fill")]
+        if any(one is None or len(one) != schema["columns"] for one in lists):
+            raise ValueError("schema.names, kinds, levels and fill must have one entry for each of its columns")
+        less = int(schema["reference"])
+        columns = sum(
+            len(levels) - less if levels is not None else 1 + (fill is not None)
+            for levels, fill in zip(schema["levels"], schema["fill"], strict=True)
+        )
+    coef, errors = (np.array(x["array"], float) for x in (values["coef"], stored["information"]["coefficients"]))
+    if coef.shape[-1:] != (columns,) or errors.shape[-1:] != (columns,):
+        raise ValueError(
+            f"it has {coef.shape[-1] if coef.ndim else 0} coefficients and {errors.shape[-1] if errors.ndim else 0} "
+            f"standard errors for {columns} columns"
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,192 @@
+"""The command line as a person meets it: in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import neglog as nl
+
+
+def run(*arguments, expect=0, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "neglog", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == expect, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def visits(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    age, region, years = rng.uniform(20, 80, n), rng.choice(["north", "south", "west"], n), rng.uniform(0.2, 1, n)
+    mean = years * np.exp(-1 + 0.03 * age + 0.5 * (region == "south"))
+    columns = {"id": np.arange(n), "age": age, "region": region, "years": years, "visits": rng.poisson(mean)}
+    return pa.table(columns)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    parquet.write_table(visits(), tmp_path / "visits.parquet")
+    csv.write_csv(visits(), tmp_path / "visits.csv", csv.WriteOptions(delimiter=";"))
+    return tmp_path
+
+
+def test_help_teaches_by_examples():
+    text = run("--help").stdout
+    assert all(command in text for command in ("compare", "fit", "predict", "explain", "families"))
+    assert "neglog compare visits.parquet --target visits" in run("compare", "--help").stdout
+    assert nl.__version__ in run("--version").stdout
+    assert "Tweedie" in run("families").stdout
+
+
+def test_help_needs_no_numpy():
+    code = "import sys, neglog.cli; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["visits.parquet", "visits.csv"])
+def test_compare_prints_an_answer(folder, name):
+    done = run("compare", folder / name, "--target", "visits", "--exposure", "years", NO_COLOR="1")
+    assert "Poisson explains visits best" in done.stdout or "Poisson and Tweedie" in done.stdout
+    assert "id: left out, since it is different in every row" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_compare_for_machines(folder):
+    done = run("compare", folder / "visits.parquet", "--target", "visits", "--noise", "poisson,gaussian", "--json")
+    found = json.loads(done.stdout)
+    assert [record["noise"] for record in found["table"]] == ["Poisson", "Gaussian"]
+    assert found["rows"] == 600
+    assert len(found["deciles"]["Poisson"]["observed"]) == 10
+
+
+def test_fit_explain_and_predict(folder):
+    model = folder / "model.json"
+    arguments = ("--target", "visits", "--noise", "poisson", "--prior", "gaussian", "--exposure", "years")
+    done = run("fit", folder / "visits.csv", *arguments, "--save", model)
+    assert "region[south]" in done.stdout
+    fit = nl.load(model)
+    table = visits()
+    same = nl.fit(table.drop_columns(["id"]), "visits", nl.Poisson(), nl.Gaussian(), exposure="years")
+    np.testing.assert_allclose(fit.coef, same.coef, rtol=1e-6)
+    told = run("explain", model).stdout
+    assert "log(mean of visits) = log(years) + intercept + age + region (3 levels)" in told
+    assert "Fitted to 600 rows of visits" in told
+    assert json.loads(run("explain", model, "--json").stdout)["neglog fit"] == 1
+    for table_file, output in (("visits.csv", "out.parquet"), ("visits.parquet", "out.csv")):
+        run("predict", model, folder / table_file, "-o", folder / output, "--quantiles", ".05,.95", "--keep", "id")
+    first = parquet.read_table(folder / "out.parquet")
+    second = csv.read_csv(folder / "out.csv")
+    assert first.column_names == second.column_names == ["id", "prediction", "q0.05", "q0.95"]
+    np.testing.assert_allclose(first["prediction"], fit.predict(table, exposure="years"))
+    np.testing.assert_allclose(second["prediction"], first["prediction"])
+    piped = run("predict", model, folder / "visits.csv").stdout.splitlines()
+    assert len(piped) == 601
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "model.json",
+        "out.csv",
+        "out.parquet",
+        "visits.csv",
+        "visits.parquet",
+    ]
+
+
+def test_predict_streams_what_fit_saw_otherwise(folder):
+    """Whole numbers at first, others in a later block; levels that were never seen are counted aloud."""
+    model = folder / "model.json"
+    run(
+        "fit",
+        folder / "visits.parquet",
+        "--target",
+        "visits",
+        "--noise",
+        "poisson",
+        "--without",
+        "years",
+        "--save",
+        model,
+    )
+    rows = 400_000
+    age = np.full(rows, 40.0)
+    age[-1] = 40.5
+    lines = ["age;region", *(f"{a:g};north" for a in age[:-1]), "40.5;east"]
+    (folder / "long.csv").write_text("\n".join(lines))
+    done = run("predict", model, folder / "long.csv", "-o", folder / "long.parquet")
+    assert parquet.read_table(folder / "long.parquet").num_rows == rows
+    assert "neglog: warning: levels that the fit has not seen" in done.stderr
+
+
+def test_labels_are_compared_and_predicted(folder):
+    table = visits()
+    often = pa.array(np.where(np.asarray(table["visits"]) > 1, "often", "seldom"))
+    parquet.write_table(table.drop_columns(["visits"]).append_column("kind", often), folder / "kinds.parquet")
+    done = run("compare", folder / "kinds.parquet", "--target", "kind")
+    assert "Categorical explains kind best" in done.stdout
+    run("fit", folder / "kinds.parquet", "--target", "kind", "--noise", "categorical", "--prior", "gaussian(scale=1)",
+        "--save", folder / "kind.json")  # fmt: skip
+    text = run("predict", folder / "kind.json", folder / "kinds.parquet").stdout
+    assert text.startswith('"probability of often","probability of seldom"')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "nothing.csv", "--target", "y"], "there is no file nothing.csv"),
+        (["compare", "{visits.parquet}", "--target", "cost"], "has no column 'cost'; it has 'id', 'age'"),
+        (["compare", "{notes.md}", "--target", "y"], "has the ending '.md'; known are .parquet"),
+        (["compare", "{broken.parquet}", "--target", "y"], "broken.parquet cannot be read"),
+        (["fit", "{visits.csv}", "--target", "visits", "--noise", "wild"], "there is no distribution 'wild'"),
+        (["fit", "{visits.csv}", "--target", "visits", "--noise", "gamma"], "Gamma"),
+        (["fit", "{visits.csv}", "--target", "visits", "--noise", "poisson", "--save", "/none/m.json"], "no directory"),
+        (["explain", "{broken.json}"], "is no complete JSON file"),
+        (["predict", "{broken.json}", "{visits.csv}"], "is no complete JSON file"),
+        (["compare", "{holes.csv}", "--target", "y"], "column 'a' has 1"),
+    ],
+)
+def test_errors_are_one_sentence(folder, arguments, message):
+    (folder / "notes.md").write_text("text")
+    (folder / "broken.parquet").write_bytes(b"PAR1 but not really")
+    (folder / "broken.json").write_text('{"neglog fit": 1, "noise"')
+    (folder / "holes.csv").write_text("a,y\n1,2\n,3\n3,4\n5,6\n7,9\n")
+    filled = [str(folder / part[1:-1]) if part.startswith("{") else part for part in arguments]
+    done = run(*filled, expect=1)
+    assert done.stderr.startswith("neglog: ")
+    assert message in done.stderr
+    assert done.stdout == ""
+
+
+def test_wrong_calls_end_with_2(folder):
+    run("compare", folder / "visits.csv", expect=2)
+    run("wild", expect=2)
+    run("predict", "m.json", folder / "visits.csv", "--quantiles", "2", expect=2)
+
+
+def test_debug_shows_the_traceback(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "neglog", "explain", str(folder / "none.json"), "--debug"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def test_missing_values_are_dropped_or_imputed_aloud(folder):
+    (folder / "holes.csv").write_text("a,g,y\n" + "1,u,2\n,v,3\n3,u,4\n5,,6\n7,v,9\n8,u,11\n" * 5)
+    base = ("fit", folder / "holes.csv", "--target", "y", "--noise", "gaussian", "--prior", "gaussian(scale=1)")
+    assert "10 of 30 rows were left out: they lack values" in run(*base, "--missing", "drop").stdout
+    done = run(*base, "--missing", "impute", "--save", folder / "m.json")
+    assert "a: 5 missing values are the mean, 4.8, and a column says where" in done.stdout
+    assert len(run("predict", folder / "m.json", folder / "holes.csv").stdout.splitlines()) == 31
