@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import neglog as nl
-from neglog.inference.cells import cell_nll, cell_width, probability_transform, recorded_step
+from neglog.inference.cells import cell_width, recorded_step, scored
 
 
 def columns(n=2000, seed=0):
@@ -60,22 +60,26 @@ def test_the_grid_of_y():
     assert "atom at 0" in text
 
 
+def cost(law, y, width):
+    return scored(law, y, width, np.random.default_rng(0))[0]
+
+
 def test_cells_add_up_to_one():
     for law in (nl.Gaussian(3.0, 2.0), nl.Laplace(3.0, 2.0), nl.Gamma(3.0, 2.0), nl.Tweedie(3.0, 1.5, 1.0)):
         grid = np.arange(-200.0, 400.0)
-        assert np.exp(-cell_nll(law, grid, 1.0)).sum() == pytest.approx(1.0, abs=1e-6)
-    assert np.exp(-cell_nll(nl.Poisson(3.0), np.arange(60.0), 1.0)).sum() == pytest.approx(1.0, abs=1e-12)
+        assert np.exp(-cost(law, grid, 1.0)).sum() == pytest.approx(1.0, abs=1e-6)
+    assert np.exp(-cost(nl.Poisson(3.0), np.arange(60.0), 1.0)).sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_far_cells_keep_their_digits():
     law = nl.Gaussian(0.0, 1.0)
-    far = cell_nll(law, np.array([-30.0, 30.0]), 0.01)
+    far = cost(law, np.array([-30.0, 30.0]), 0.01)
     np.testing.assert_allclose(far, law.nll([-30.0, 30.0]) - np.log(0.01), rtol=1e-3)
 
 
 def test_the_transform_of_the_truth_is_uniform(rng):
     y = rng.poisson(2.5, size=4000).astype(float)
-    u = probability_transform(nl.Poisson(np.full(4000, 2.5)), y, 1.0, rng)
+    u = scored(nl.Poisson(np.full(4000, 2.5)), y, 1.0, rng)[1]
     assert abs(np.mean(u) - 0.5) < 0.03
     assert abs(np.std(u) - 12**-0.5) < 0.02
 

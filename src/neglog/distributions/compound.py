@@ -14,6 +14,7 @@ from neglog.distributions.special import half_deviance, incomplete_gamma, stirli
 
 NEGLIGIBLE = 50.0  # nats below the largest term
 CHUNK = 1 << 20  # terms evaluated at once
+FEW = 128  # terms that are added without a look at which of them matter: finding out costs more
 
 
 def jumps(mean: Any, power: Any, dispersion: Any) -> tuple[Any, Any, Any]:
@@ -32,12 +33,21 @@ def tail(y: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any:
     """P(Y <= y), or P(Y > y): the sum over the number n of jumps of Poisson(n) times the tail of Gamma(n nu)."""
     y, mean, power, dispersion = (np.ravel(x) for x in np.broadcast_arrays(y, mean, power, dispersion))
     lam, nu, gamma = jumps(mean, power, dispersion)
-    positive = (y > 0) & (y < np.inf)
-    safe = np.where(positive, y, mean)
-    x, around = safe / gamma, safe ** (2 - power) / (dispersion * (2 - power))
+    none = np.exp(-lam)
+    at_zero = -np.expm1(-lam) if upper else none
+    result = np.where(y < 0, float(upper), np.where(y == 0, at_zero, float(not upper)))
+    result[np.isnan(y)] = np.nan
+    some = np.flatnonzero((y > 0) & (y < np.inf))
+    if some.size:
+        around = y[some] ** (2 - power[some]) / (dispersion[some] * (2 - power[some]))
+        sums = _sum_over_jumps(y[some] / gamma[some], lam[some], nu[some], around, upper)
+        result[some] = np.minimum(sums if upper else sums + none[some], 1.0)
+    return result
 
+
+def _sum_over_jumps(x: Any, lam: Any, nu: Any, around: Any, upper: bool) -> Any:
     first, count, step = _window(x, lam, nu, around, upper)
-    sums = np.zeros(y.shape)
+    sums = np.zeros(x.shape)
     order = np.argsort(count)
     while order.size:
         rows = order[: max(1, CHUNK // int(count[order[min(order.size, CHUNK) - 1]]))]
@@ -46,12 +56,7 @@ def tail(y: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any:
         terms = np.exp(_log_term(n, x[rows, None], lam[rows, None], nu[rows, None], upper))
         sums[rows] = step[rows] * np.where(nodes < count[rows, None], terms, 0.0).sum(axis=1)
         order = order[rows.size :]
-
-    none = np.exp(-lam)
-    at_zero = -np.expm1(-lam) if upper else none
-    inside = np.minimum(sums, 1.0) if upper else np.minimum(sums + none, 1.0)
-    ends = np.where(y < 0, float(upper), np.where(y == 0, at_zero, float(not upper)))
-    return np.where(np.isnan(y), np.nan, np.where(positive, inside, ends))
+    return sums
 
 
 def _log_term(n: Any, x: Any, lam: Any, nu: Any, upper: bool) -> Any:
@@ -70,11 +75,15 @@ def _window(x: Any, lam: Any, nu: Any, around: Any, upper: bool) -> tuple[Any, A
     width = np.sqrt(lam)
     if upper:
         low = lam - 12 * width - 40
-        high = np.clip(around, lam, lam + 60 * width + 200) + 12 * width + 60
+        high = _beyond(np.clip(around, lam, lam + 60 * width + 200))
     else:
         low = np.clip(around, lam - 60 * width - 200, lam) - 12 * width - 40
-        high = lam + 12 * width + 60
-    low = np.maximum(1.0, np.floor(low))
+        high = _beyond(lam)
+    low, high = np.maximum(1.0, np.floor(low)), np.ceil(high)
+    few = high - low <= FEW
+    if few.all():
+        return low, (high - low).astype(int) + 1, np.ones(len(low))
+    whole = low, high
     for _ in range(2):
         step = (high - low) / 128
         grid = low[:, None] + step[:, None] * np.arange(129)
@@ -84,10 +93,17 @@ def _window(x: Any, lam: Any, nu: Any, around: Any, upper: bool) -> tuple[Any, A
         left, right = np.argmax(matter, axis=1), 128 - np.argmax(matter[:, ::-1], axis=1)
         right = np.where(matter.any(axis=1), right, left)  # nothing matters: all terms underflow
         low, high = np.maximum(1.0, np.floor(low + (left - 1) * step)), np.ceil(low + (right + 1) * step)
+    low, high = np.where(few, whole[0], low), np.where(few, whole[1], high)
     span = high - low
     smooth = np.sqrt(np.maximum(around, 1.0) / nu)
     step = np.where((span > 400) & (smooth > 6), np.minimum(span / 400, smooth / 3), 1.0)
     return low, (span / step).astype(int) + 1, step
+
+
+def _beyond(lam: Any) -> Any:
+    """What a Poisson(lam) number exceeds with a probability that is negligible, by Bernstein's inequality."""
+    third = NEGLIGIBLE / 3
+    return lam + third + np.sqrt(third**2 + 2 * NEGLIGIBLE * lam)
 
 
 def quantile(q: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any:

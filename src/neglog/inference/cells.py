@@ -7,7 +7,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 
 STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001)  # in which people record numbers
-NARROW = 1e-7  # probability of a cell below which its density times its width is the more accurate number
+NARROW = 1e-7  # probability of a cell below which its density times its width is more accurate than a difference
 
 
 def recorded_step(y: Numbers) -> float | None:
@@ -36,24 +36,21 @@ def cell_width(y: Numbers) -> tuple[float | None, str]:
     return None, "y has no grid: every noise is scored by its density"
 
 
-def cell_nll(law: Any, y: Numbers, width: float | None) -> Numbers:
-    """-log of the probability that the law gives to the cell of each y, or of its density where there are no cells."""
-    if width is None or law.measure == "mass":
-        return np.asarray(law.nll(y), float)
-    low, high = y - 0.5 * width, y + 0.5 * width
-    with np.errstate(all="ignore"):
-        below = np.asarray(law.cdf(high)) - np.asarray(law.cdf(low))
-        above = np.asarray(law.sf(low)) - np.asarray(law.sf(high))
-        mass = np.where(np.asarray(law.cdf(y)) < 0.5, below, above)
-        density = np.asarray(law.nll(y)) - np.log(width)
-        fallback = np.where(np.isfinite(density), density, -np.log(mass))
-        return np.asarray(np.where(mass > NARROW, -np.log(mass), fallback))
+def scored(law: Any, y: Numbers, width: float | None, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """What each y costs in nats, and where it falls between the 0% and the 100% quantile of its law.
 
-
-def probability_transform(law: Any, y: Numbers, width: float | None, rng: np.random.Generator) -> Numbers:
-    """P(Y <= y), where y stands for a cell a random place in it: uniform if the law is right."""
-    upper = np.asarray(law.cdf(y if width is None else y + 0.5 * width), float)
+    The cost is -log of the probability of the cell of y, or of its density where there are no cells. The place is
+    P(Y <= y), for a cell a random place in it: evenly spread if the law is right.
+    """
     if width is None and law.measure == "density":
-        return upper
-    lower = np.asarray(law.cdf(y - 1.0 if width is None else y - 0.5 * width), float)
-    return np.asarray(lower + rng.random(len(y)) * (upper - lower))
+        return np.asarray(law.nll(y), float), np.asarray(law.cdf(y), float)
+    half = 0.5 if width is None else 0.5 * width
+    low, high = np.asarray(law.cdf(y - half), float), np.asarray(law.cdf(y + half), float)
+    place = low + rng.random(len(y)) * (high - low)
+    nll = np.asarray(law.nll(y), float)
+    if width is None or law.measure == "mass":
+        return nll, place
+    with np.errstate(all="ignore"):
+        mass = high - low
+        density = np.where(np.isfinite(nll), nll, -np.log(mass / width)) - np.log(width)
+        return np.where(mass > NARROW, -np.log(mass), density), place

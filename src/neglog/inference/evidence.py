@@ -277,11 +277,9 @@ class _Ridge:
 
     def _solved(self, task: Task, near: Answer | None) -> Answer:
         """The fit from one at another scale, whose curvature differs from this one's by the prior's in the main."""
-        if near is None:
-            return solve(task)
-        return solve(
-            task, near.theta, None if self.information is None else self.information + np.diag(task.penalty.bend)
-        )
+        if near is None or self.information is None:
+            return solve(task, near)
+        return solve(task, near, self.information + np.diag(task.penalty.bend))
 
     def _maximum(self, near: float, low: float, high: float, answer: Answer) -> float:
         """The scale of maximal evidence near one."""
@@ -349,12 +347,11 @@ def _learn_laplace(task: Task, prior: Any, units: Numbers) -> Learned:
     nothing = np.zeros(engine.width)
     rough = replace(task, tol=max(task.tol, 1e-4))
     largest = _largest_strength(task, unit, kink)
-    theta: Numbers | None = None
+    answer: Answer | None = None
     tried: list[tuple[float, float]] = []  # held-out nats and strength
     for strength in largest * np.geomspace(1.0, LEAST_STRENGTH, STRENGTHS):
         here = replace(rough, penalty=Penalty(nothing, nothing, float(strength) * unit, kink))
-        answer = solve(here, theta)
-        theta = answer.theta
+        answer = solve(here, answer)
         if not (answer.converged or answer.decrement < ROUGH):
             continue
         nats = leave_one_out(Joint(here, replace(answer, converged=True))).total
@@ -365,7 +362,7 @@ def _learn_laplace(task: Task, prior: Any, units: Numbers) -> Learned:
         raise ValueError("no strength of the Laplace prior led to a converged fit; state its scale")
     best = min(tried)[1]
     final = replace(task, penalty=Penalty(nothing, nothing, best * unit, kink))
-    answer = solve(final, theta)
+    answer = solve(final, answer)
     if best == largest:
         answer.notes.append("The data support no effect of the columns: leave-one-out prefers all coefficients at 0.")
     elif best <= 1.001 * largest * LEAST_STRENGTH:

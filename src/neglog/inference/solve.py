@@ -30,13 +30,14 @@ THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 
 
-def solve(task: Task, theta: Numbers | None = None, curvature: Numbers | None = None) -> Answer:
-    """The answer by the solver that fits noise and prior; some of them begin at theta and with the curvature of an
-    objective like this one, if these are given.
+def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = None) -> Answer:
+    """The answer by the solver that fits noise and prior; some of them begin at the answer to a question like this one
+    and with its curvature, if these are given.
     """
     target = task.target
+    theta = None if near is None else near.theta
     if isinstance(target, Compound) and target.noise.power is None:
-        return _solve_power(task)
+        return _solve_power(task, near)
     if isinstance(target, Absolutes):
         return solve_absolute(task)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
@@ -336,18 +337,20 @@ def at_power(
     return target.power_slope(answer.noise.dispersion, engine.predict(answer.theta)), answer, matrix
 
 
-def _solve_power(task: Task) -> Answer:
+def _solve_power(task: Task, near: Answer | None = None) -> Answer:
     curvature: list[Numbers | None] = [None]
     rough = replace(task, tol=max(task.tol, 1e-3))  # for the first powers, which are only stepping stones
     tried = 0
+    first, step = (1.5, 0.1) if near is None else (float(near.noise.power), 0.01)
 
     def at(power: float, theta: Numbers | None) -> tuple[float, Answer]:
         nonlocal tried
         tried += 1
-        slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, theta, curvature[0])
+        begin = near.theta if near is not None and theta is None else theta
+        slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, begin, curvature[0])
         return slope, answer
 
-    power, answer = _searched(at, *POWERS, 1.5, 0.1, 0.01 * task.tol)
+    power, answer = _searched(at, *POWERS, first, step, 0.01 * task.tol)
     if tried <= 2:
         _, answer = at(power, answer.theta)
     if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
