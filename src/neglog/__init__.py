@@ -20,33 +20,22 @@ if TYPE_CHECKING:
         Tweedie,
     )
     from neglog.estimators import Classifier, Regressor, neg_nll_scorer
-    from neglog.inference import (
-        Belief,
-        Comparison,
-        ConvergenceWarning,
-        Fit,
-        LeaveOneOut,
-        ParameterPosterior,
-        Path,
-        Posterior,
-        SamplingWarning,
-        UnseenLevelWarning,
-        bayes,
-        compare,
-        fit,
-        load,
-        path,
-        posterior,
-    )
-    from neglog.information import (
-        cross_entropy,
-        decompose,
-        entropy,
-        from_samples,
-        jensen_shannon,
-        kl_divergence,
-        mutual_information,
-    )
+    from neglog.inference.bayes import Belief, bayes
+    from neglog.inference.compare import Comparison, compare
+    from neglog.inference.conjugate import ParameterPosterior, posterior
+    from neglog.inference.fit import fit
+    from neglog.inference.loo import LeaveOneOut
+    from neglog.inference.nuts import SamplingWarning
+    from neglog.inference.path import Path, path
+    from neglog.inference.posterior import Posterior
+    from neglog.inference.result import Fit
+    from neglog.inference.rows import ConvergenceWarning, UnseenLevelWarning
+    from neglog.inference.storage import load
+    from neglog.information import from_samples
+    from neglog.information.cross_entropy import cross_entropy
+    from neglog.information.decompose import decompose
+    from neglog.information.entropy import entropy, mutual_information
+    from neglog.information.kl import jensen_shannon, kl_divergence
 
 __version__ = "0.1.0"
 

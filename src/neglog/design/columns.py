@@ -123,7 +123,7 @@ def _from_series(series: Any, what: str, numeric: bool, complete: bool) -> NDArr
 def _from_array(values: Any, what: str, complete: bool) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         if not complete:
-            return np.asarray(values.astype(np.float64).filled(np.nan))
+            return np.ma.filled(values.astype(np.float64), np.nan)
         _check_complete(np.flatnonzero(np.ma.getmaskarray(values)), what, values.size)
         return np.asarray(values.data)
     try:

@@ -21,7 +21,7 @@ class FormulaSchema(Schema):
     spec: Any = field(default=None, compare=False)
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+    def names(self) -> tuple[str, ...]:
         """The names of the coefficients, in formulaic's words."""
         return tuple(name for name in self.spec.column_names if name != INTERCEPT)
 

@@ -244,7 +244,9 @@ def compare(
     if not 2 <= folds <= design.rows:
         raise ValueError(f"folds must be between 2 and the number of rows, {design.rows}, but is {folds}")
     found = _compared(design, target, admitted, refused, prior, values, folds, seed, intercept, progress)
-    found.target = y.partition("~")[0].strip() if isinstance(y, str) else "y"
+    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    found.target = named.get("y", "y").partition("~")[0].strip()
+    found.fit.named = {**named, "y": found.target}
     return found
 
 
@@ -272,6 +274,8 @@ def _admitted(noises: list[Noise], y: Any, labels: bool, exposure: bool) -> tupl
         reason = _reason(noise, y, labels)
         if reason is None and exposure and noise.link.name != "log":
             reason = f"exposure multiplies the mean, which needs the log link, but its link is {noise.link.name}"
+            if "log" in noise._links():
+                reason += f"; to try it nevertheless, name it as {type(noise).__name__.lower()}(link='log')"
         if reason is None:
             admitted.append(noise)
         else:
@@ -333,7 +337,7 @@ def _compared(
     )
     weight = values["sample_weight"]
     weight = np.ones(design.rows) if weight is None else weight
-    scores = []
+    scores: list[Score] = []
     for noise in noises:
         name = _name(noise)
         nll, transform, predicted = (np.empty(design.rows) for _ in range(3))

@@ -312,7 +312,7 @@ def _ridge_by_eigenvalues(
     values, squares = values[solid], (vectors.T @ right)[solid] ** 2
 
     def variance(alpha: Numbers) -> Numbers:
-        return np.maximum(rest - np.sum(squares / (values + alpha[:, None]), axis=1), 1e-300) / rows
+        return np.asarray(np.maximum(rest - np.sum(squares / (values + alpha[:, None]), axis=1), 1e-300) / rows)
 
     def lack(log_alpha: Numbers) -> Numbers:
         """Minus the log evidence at ridge strengths alpha = sigma² / scale²."""

@@ -60,7 +60,7 @@ def _sections(comparison: "Comparison") -> Any:
     classes = comparison.best._family() == "categorical"
     yield Section(
         "The ranking",
-        "Bars: how many nats per row each noise is worse than the best, with error bars",
+        "Points with error bars: how many nats per row each noise is worse than the best",
         "How much worse than the best each noise predicts rows that it has not seen. Blue: as good within the error.",
         figures.ranking_figure(comparison),
     )

@@ -56,12 +56,12 @@ def ranking_figure(comparison: "Comparison") -> str:
     drawing = Drawing("ranking", 7, 0.36 * len(comparison.scores) + 0.9)
     records = comparison.table[::-1]
     places = np.arange(len(records))
-    colours = [INK if record["tied"] else PALE for record in records]
-    errors = [2 * record["worse_error"] for record in records]
-    drawing.axes.barh(places, [record["worse"] for record in records], color=colours, height=0.6)
-    drawing.axes.errorbar(
-        [record["worse"] for record in records], places, xerr=errors, fmt="none", ecolor=ACCENT, capsize=3
-    )
+    for place, record in zip(places, records, strict=True):
+        colour = INK if record["tied"] else ACCENT
+        reach = 2 * record["worse_error"]
+        drawing.axes.errorbar(record["worse"], place, xerr=reach, fmt="o", color=colour, capsize=3)
+    drawing.axes.axvline(0.0, color=PALE, linewidth=1, zorder=0)
+    drawing.axes.set_ylim(-0.6, len(records) - 0.4)
     drawing.axes.set(yticks=places, xlabel="nats per row worse than the best, ± two standard errors")
     drawing.axes.set_yticklabels([record["noise"] for record in records])
     return drawing.svg()
