@@ -351,7 +351,8 @@ def _compared(
     scores.sort(key=lambda score: score.mean)
     if progress is not None:
         progress(f"{scores[0].name} on all rows", 1 - 1 / (len(noises) * folds + 1))
-    final = _quiet_fit(design, y, scores[0].noise, prior, values, intercept)
+    best = scores[0].noise
+    final = _quiet_fit(design, y, best, _learned(design, y, best, prior, values, intercept), values, intercept)
     return Comparison(
         scores, refused, resolution, prior, folds, np.asarray(y, float) if not labels else np.asarray(y), final
     )
@@ -395,7 +396,11 @@ def _learned(design: Design, y: Any, noise: Noise, prior: Prior, values: dict[st
         return prior
     some = np.linspace(0, design.rows - 1, ROWS_TO_LEARN).astype(int)
     part = {name: None if value is None else value[some] for name, value in values.items()}
-    return _quiet_fit(take_rows(design, some), y[some], noise, prior, part, intercept).prior
+    rows, y = take_rows(design, some), y[some]
+    if isinstance(noise, Tweedie) and noise.power is None:  # whose search the scale hardly changes
+        power = _quiet_fit(rows, y, noise, Gaussian(scale=1.0), part, intercept).noise.power  # type: ignore[attr-defined]
+        noise = Tweedie(power=power, dispersion=noise.dispersion, link=noise.link.name)
+    return _quiet_fit(rows, y, noise, prior, part, intercept).prior
 
 
 def _quiet_fit(design: Design, y: Any, noise: Noise, prior: Prior, values: dict[str, Any], intercept: bool) -> Fit:

@@ -341,7 +341,6 @@ def _solve_power(task: Task, near: Answer | None = None) -> Answer:
     curvature: list[Numbers | None] = [None]
     rough = replace(task, tol=max(task.tol, 1e-3))  # for the first powers, which are only stepping stones
     tried = 0
-    first, step = (1.5, 0.1) if near is None else (float(near.noise.power), 0.01)
 
     def at(power: float, theta: Numbers | None) -> tuple[float, Answer]:
         nonlocal tried
@@ -350,7 +349,8 @@ def _solve_power(task: Task, near: Answer | None = None) -> Answer:
         slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, begin, curvature[0])
         return slope, answer
 
-    power, answer = _searched(at, *POWERS, first, step, 0.01 * task.tol)
+    # From the same power every time: targets that are whole numbers have several optima, the more the nearer to 1.
+    power, answer = _searched(at, *POWERS, 1.5, 0.1, 0.01 * task.tol)
     if tried <= 2:
         _, answer = at(power, answer.theta)
     if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
