@@ -116,8 +116,9 @@ def test_offsets_and_exposures_are_routed():
     exposure = rng.uniform(0.5, 2.0, len(y))
     with config_context(enable_metadata_routing=True):
         model = nl.Regressor("poisson").set_fit_request(exposure=True, sample_weight=True)
-        model = model.set_score_request(exposure=True, sample_weight=False).set_predict_request(exposure=True)
-        pipeline = make_pipeline(StandardScaler(), model)
+        model = model.set_score_request(exposure=True, sample_weight=True).set_predict_request(exposure=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, model)
         pipeline.fit(X, y, exposure=exposure, sample_weight=np.full(len(y), 2.0))
         plain = nl.fit(StandardScaler().fit_transform(X), y, nl.Poisson(), exposure=exposure)
         np.testing.assert_allclose(pipeline[-1].coef_, plain.coef, atol=1e-8)

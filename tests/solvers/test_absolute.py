@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import neglog as nl
 from neglog import _core
 from neglog.solvers import absolute
 from neglog.solvers.absolute import DenseRows, Status, least_absolute
@@ -446,3 +447,29 @@ def test_input_is_not_touched(rng):
     least_absolute(DenseRows(X, y))
     np.testing.assert_array_equal(X, copies[0])
     np.testing.assert_array_equal(y, copies[1])
+
+
+def test_most_targets_equal_needs_no_search_but_a_proof(rng):
+    """Where 0 is the median whatever the columns say, multipliers of the tied rows prove it."""
+    n = 4000
+    X = rng.normal(size=(n, 3)) * [1.0, 1e3, 1e-3]
+    y = np.where(rng.random(n) < 0.8, 0.0, rng.gamma(2.0, size=n))
+    weight = rng.integers(1, 3, n).astype(float)
+    fit = nl.fit(X, y, nl.Laplace(), sample_weight=weight)
+    proof = fit.certificate
+    assert not fit.coef.any()
+    assert fit.intercept == 0
+    assert np.all(np.abs(proof.tied_dual) <= weight[proof.tied])
+    u = weight * np.sign(y)
+    u[proof.tied] = proof.tied_dual
+    columns = np.column_stack([np.ones(n), X])
+    np.testing.assert_allclose(u @ columns / (weight @ np.abs(columns)), 0.0, atol=1e-12)
+    best = least_absolute(DenseRows(columns, y, weight)).objective
+    assert proof.objective == pytest.approx(best, rel=1e-12)
+
+
+def test_ties_that_a_column_explains_are_searched(rng):
+    group = np.arange(600) % 3 == 0
+    y = np.where(group, 5.0 + rng.normal(size=600), 0.0)
+    fit = nl.fit(group[:, None].astype(float), y, nl.Laplace())
+    assert fit.coef[0] == pytest.approx(np.median(y[group]), abs=1e-9)

@@ -185,6 +185,10 @@ class Memory:
         other._set_up()
         return other
 
+    def with_rows(self, y: Numbers, weight: Numbers) -> "Memory":
+        """The same columns with other targets and weights, and without an offset."""
+        return Memory(self.design, y, weight, None, self.loss, intercept=self.intercept, centre=self.centre)
+
     def on_one_thread(self) -> Self:
         """The same rows, for callers that run several at once."""
         other = object.__new__(type(self))

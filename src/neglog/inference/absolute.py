@@ -7,7 +7,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
-from neglog.solvers.absolute import MemoryRows, Rows, Status, least_absolute
+from neglog.solvers.absolute import AbsoluteSolution, MemoryRows, Rows, Status, least_absolute
 
 ROUNDS = 200  # of scale and coefficients in turn
 
@@ -47,11 +47,19 @@ def solve_absolute(task: Task) -> Answer:
     kept = engine if engine.weight is None or engine.weight.all() else engine.take(np.flatnonzero(engine.weight))
     data = EngineRows(kept)
     dispersion = target.dispersion()
+    theta: Numbers | None
     phi = target.noise.scale
     if phi is None:
         centre = np.median(data.y)
         phi = dispersion.profile(_loss(data, data.y - centre)).dispersion or 1.0
-    theta: Numbers | None = None
+    constant = _constant(data, penalty)
+    if constant is not None:
+        theta = constant.theta
+        phi = dispersion.profile(_loss(data, data.residuals(theta))).dispersion
+        answer = Answer(theta, target.filled(phi), phi > 0, 1, 0.0, engine, penalty)
+        answer.certificate = constant
+        return answer
+    theta = None
     rounds = 0
     while True:
         rounds += 1
@@ -72,6 +80,42 @@ def solve_absolute(task: Task) -> Answer:
     if not answer.converged:
         answer.notes.append(f"Not converged: {solution.message}")
     return answer
+
+
+def _constant(data: EngineRows, penalty: Any) -> AbsoluteSolution | None:
+    """The solution where one value, such as 0, is that of most targets, and no column moves the median away from it.
+
+    Multipliers u = w x'v of the rows at that value, with v so that they balance all others, prove it if none exceeds
+    its weight. The solver would have to sort out all these ties.
+    """
+    engine = data.engine
+    theta = penalty.centre + penalty.kink
+    if not engine.intercept or theta.any():
+        return None
+    middle = float(np.median(data.y))
+    tied = data.y == middle
+    if np.count_nonzero(tied) <= data.rows // 2:
+        return None
+    w = np.ones(data.rows) if data.weights is None else data.weights
+    others = engine.transposed(np.sign(data.y - middle) * w)
+    balance = engine.with_rows(np.zeros(data.rows), np.where(tied, w, 0.0))
+    gram = balance.moments()[:-1, :-1]
+    scale = 1 / np.sqrt(np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
+    inverse = np.linalg.pinv(gram * scale * scale[:, None], rcond=1e-12, hermitian=True) * scale * scale[:, None]
+    v = -inverse @ others
+    v -= inverse @ (others + gram @ v)  # what rounding left
+    share = balance.predict(v)[tied]
+    excess, summed = others + gram @ v, np.abs(others) + np.abs(gram) @ np.abs(v)
+    off = float(np.max(np.abs(excess) / np.maximum(summed, np.finfo(float).tiny), initial=0.0))
+    if np.max(np.abs(share)) > 1 or off > 1e-9:
+        return None
+    theta[0] = middle
+    nothing = np.empty(0)
+    objective = float(w @ np.abs(data.y - middle))
+    rows = np.flatnonzero(tied)
+    return AbsoluteSolution(
+        theta, objective, nothing.astype(int), nothing, rows, w[rows] * share, 0.0, off, 1, 0, Status.OPTIMAL
+    )
 
 
 def _loss(data: EngineRows, residuals: Numbers) -> float:

@@ -24,6 +24,7 @@ from neglog.solvers.penalty import Penalty
 STEPS = 200  # of the fixed point
 SETTLED = 1e-6  # relative change of a scale that ends the search
 RANGE = (1e-2, 1e5)  # where a scale is looked for, in standard errors of the coefficients without a prior
+NOTHING = 1e-6  # of the least scale: coefficients of this size are 0 but for rounding
 ROUGH = 1e-2  # posterior standard deviations from the optimum that do for choosing a strength
 ZOOMS = 5  # into the best of 121 ridge strengths, each 60 times finer
 STRENGTHS = 40  # of a Laplace prior that are tried
@@ -222,6 +223,11 @@ class _Ridge:
         """The fixed point first; with one scale then the maximum itself, which also sees the curvature change."""
         answer, _, following = self._step(np.ones(self.count), None)
         low, high = self._range(answer)
+        if np.all(following <= NOTHING * low):  # and so under any stronger prior
+            task = replace(self.task, penalty=self.penalty(np.full(self.count, low)))
+            answer = replace(answer, penalty=task.penalty)
+            self.note(answer, np.full(self.count, low), low, high)
+            return self.finished(np.full(self.count, low), answer, task)
         scales = np.clip(following, low, high)
         for _ in range(STEPS):
             answer, _, following = self._step(scales, answer, only_next=True)
