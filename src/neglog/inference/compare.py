@@ -398,7 +398,7 @@ def _learned(design: Design, y: Any, noise: Noise, prior: Prior, values: dict[st
     part = {name: None if value is None else value[some] for name, value in values.items()}
     rows, y = take_rows(design, some), y[some]
     if isinstance(noise, Tweedie) and noise.power is None:  # whose search the scale hardly changes
-        power = _quiet_fit(rows, y, noise, Gaussian(scale=1.0), part, intercept).noise.power  # type: ignore[attr-defined]
+        power = _quiet_fit(rows, y, noise, Gaussian(scale=1.0), part, intercept).noise.power
         noise = Tweedie(power=power, dispersion=noise.dispersion, link=noise.link.name)
     return _quiet_fit(rows, y, noise, prior, part, intercept).prior
 
