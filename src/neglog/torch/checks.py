@@ -1,0 +1,141 @@
+"""What is refused before a loss is computed: shapes that broadcast by accident, labels outside the support, NaN."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neglog.distributions.tweedie import SUPPORT, kind_of
+
+INTEGERS_WELCOME = ("poisson", "bernoulli")  # laws of whole numbers, whose labels come as such
+SUPPORTS = {
+    "gaussian": "finite",
+    "laplace": "finite",
+    "huber": "finite",
+    "poisson": "a count 0, 1, 2, …",
+    "gamma": "> 0 and finite",
+    "lognormal": "> 0 and finite",
+    "bernoulli": "0 or 1, or a share between them",
+}
+
+
+# ---- the support -----------------------------------------------------------------------------------------------------
+
+
+def in_support(family: str, y: Tensor, power: float | None, dispersion: float | None) -> Tensor:
+    """Where y has a density; NaN never has."""
+    kind = family if family != "tweedie" else kind_of(1.5 if power is None else power)
+    if kind in ("gamma", "lognormal", "inverse gaussian"):
+        return (y > 0) & torch.isfinite(y)
+    if kind == "compound":
+        return (y >= 0) & torch.isfinite(y)
+    if kind == "poisson":
+        step = 1.0 if dispersion is None else dispersion
+        rounding = 0.0 if dispersion is None else 2 * torch.finfo(y.dtype).eps  # of the product count * dispersion
+        whole = torch.abs(y - torch.round(y / step) * step) <= rounding * torch.abs(y)
+        return (y >= 0) & torch.isfinite(y) & whole
+    if kind == "bernoulli":
+        return (y >= 0) & (y <= 1)
+    return torch.isfinite(y)
+
+
+def support_text(family: str, power: float | None) -> str:
+    """The support in words."""
+    if family != "tweedie":
+        return SUPPORTS[family]
+    return SUPPORT[kind_of(1.5 if power is None else power)].removeprefix("y ")
+
+
+def outside_link(family: str, link: str, eta: Tensor, power: float | None) -> tuple[Tensor, float] | None:
+    """Where a raw prediction is outside the domain of its link, and a number inside; None where nothing is."""
+    if family == "bernoulli":
+        if link == "identity":
+            return (eta < 0) | (eta > 1), 0.5
+        return (eta > 0, -0.5) if link == "log" else None
+    if family == "lognormal" or link == "log":
+        return None
+    if family in ("gaussian", "laplace", "huber") or power == 0:
+        if link == "sqrt":
+            return eta < 0, 0.5
+        return (eta == 0, 0.5) if link == "inverse" else None
+    return eta <= 0, 0.5
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+def refuse_type(family: str, noise: Any, y: Tensor) -> None:
+    """Integers where the law is of real numbers, and real numbers where it is of classes."""
+    if not isinstance(y, Tensor):
+        raise TypeError(f"y must be a tensor, but is a {type(y).__name__}; use torch.as_tensor(y)")
+    real = y.dtype.is_floating_point
+    if family == "categorical" and (real or y.dtype == torch.bool):
+        raise TypeError(
+            f"y must hold class numbers 0, 1, … as integers under {noise!r}, but has the type {y.dtype}; use y.long()"
+        )
+    if not real and family not in (*INTEGERS_WELCOME, "categorical"):
+        raise TypeError(
+            f"y must hold real numbers under {noise!r}, but has the type {y.dtype}, as labels of classes or counts do; "
+            "use y.float() if they are amounts, or another noise (categorical, poisson) if they are not"
+        )
+
+
+def refuse_shapes(eta: Tensor, y: Tensor, categorical: bool, others: dict[str, Tensor | None]) -> None:
+    """Anything but equal shapes: broadcasting (n, 1) against (n,) would pair every prediction with every label."""
+    if not isinstance(eta, Tensor):
+        raise TypeError(f"eta must be a tensor, but is a {type(eta).__name__}")
+    wanted = eta.shape[:-1] if categorical else eta.shape
+    if categorical and eta.ndim == 0:
+        raise ValueError("eta must hold the classes on its last axis, but is a single number")
+    if y.shape != wanted:
+        raise ValueError(_shape_message(eta, y, categorical))
+    for name, tensor in others.items():
+        if tensor is not None and tensor.shape != y.shape:
+            raise ValueError(
+                f"{name} must have the shape of y, {tuple(y.shape)}, but has {tuple(tensor.shape)}; "
+                f"reshape it, or expand one number to all rows with {name}.expand(y.shape)"
+            )
+
+
+def _shape_message(eta: Tensor, y: Tensor, categorical: bool) -> str:
+    shapes = f"eta has the shape {tuple(eta.shape)} and y the shape {tuple(y.shape)}"
+    if categorical:
+        hint = "the classes are the last axis of eta, and y has the shape of the others"
+        if eta.ndim > 2 and eta.shape[:1] + eta.shape[2:] == y.shape:
+            hint += "; bring axis 1 there with eta.movedim(1, -1)"
+        elif y.shape == eta.shape:
+            hint += "; turn one-hot rows into class numbers with y.argmax(-1)"
+        return f"{shapes}, but {hint}"
+    if eta.shape == (*y.shape, 1):
+        return f"{shapes}: they would broadcast, each prediction against each label; use eta.squeeze(-1)"
+    if y.shape == (*eta.shape, 1):
+        return f"{shapes}: they would broadcast, each prediction against each label; use y.squeeze(-1)"
+    return f"{shapes}, but they must be equal"
+
+
+def refuse_labels(good: Tensor, y: Tensor, noise: Any, wanted: str) -> None:
+    """Labels outside the support, counted, with the first of them."""
+    if bool(good.all()):
+        return
+    bad = torch.nonzero(~good)
+    missing = int(torch.isnan(y).sum()) if y.dtype.is_floating_point else 0
+    first = tuple(int(i) for i in bad[0])
+    where = f" at index {first[0] if len(first) == 1 else first}" if first else ""
+    nan = f" ({missing} of them NaN)" if missing else ""
+    raise ValueError(
+        f"y must be {wanted} under {noise!r}, but {len(bad)} of {y.numel()} labels are not{nan}; "
+        f"the first is {y[first].item()!s}{where}. Correct them, leave those rows out or give them weight 0"
+    )
+
+
+def refuse_weights(weight: Tensor) -> None:
+    """Weights that are negative, NaN or infinite, or all zero."""
+    bad = torch.nonzero(~((weight >= 0) & torch.isfinite(weight)))
+    if len(bad):
+        first = tuple(int(i) for i in bad[0])
+        raise ValueError(
+            f"weight must be finite and not negative, but {len(bad)} of {weight.numel()} are not; "
+            f"the first is {weight[first].item()!s} at index {first[0] if len(first) == 1 else first}"
+        )
+    if weight.numel() and not bool((weight > 0).any()):
+        raise ValueError(f"all {weight.numel()} weights are 0: nothing is left to average or to learn from")

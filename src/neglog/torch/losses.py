@@ -1,0 +1,238 @@
+"""NLLLoss: any noise of neglog as a loss for PyTorch."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neglog.distributions.base import Noise
+from neglog.distributions.specification import noise_of
+from neglog.torch import checks, densities
+from neglog.torch.tweedie import tweedie
+
+REDUCTIONS = ("mean", "sum", "none")
+START = {"delta": math.log(1.345)}  # of unconstrained parameters; others start at 0: scales 1, power 1.5
+
+
+def _unconstrained(name: str) -> str:
+    """The name of a parameter's unconstrained form: the log of a positive one, the logit of power - 1."""
+    return f"logit_{name}" if name == "power" else f"log_{name}"
+
+
+class NLLLoss(nn.Module):  # type: ignore[misc]
+    """-log p(y) at raw predictions, in nats, with every constant: `loss(eta, y, weight=None)`.
+
+    noise      an object or its text: nl.Gamma(shape=2.0), "poisson", "tweedie(power=1.5)", with its link
+    reduction  "mean" (over rows, or by weight), "sum" or "none"
+    heads      names of open parameters that a second head of the network predicts for each row
+    check      whether every call looks for labels outside the support. It makes a GPU wait; after one
+               `loss.check_labels(y)` of all labels check=False does without. Shapes are always checked
+
+    A parameter that the noise leaves open (None) is learned. Its unconstrained form is an `nn.Parameter` of the loss,
+    `log_scale`, `log_shape`, `log_dispersion`, `log_delta` or `logit_power` (for a power between 1 and 2), so give
+    `loss.parameters()` to the optimiser too. It starts at scale 1; fill it with a better guess where y is far from
+    that. A parameter named in `heads` comes with the call instead, under the same name and in the same form, as the
+    head gives it: `loss(eta, y, log_scale=...)`.
+
+    `eta`, `y`, `weight` and what heads give have one shape; nothing is broadcast. For Categorical, eta has one axis
+    more, the classes, and it is the last. A weight repeats its row: the mean divides by the sum of the weights, and a
+    row of weight 0 is not looked at, so that missing labels can be masked. Where eta is outside the domain of the link
+    the nll is infinite and passes no gradient.
+
+    Formulas are in float32 at least, whatever autocast is on, in float64 if eta is; they are torch operations without
+    branches on data, for any device, twice differentiable, and compile into one graph. Under torch.compile labels are
+    not checked (those outside the support cost infinity, NaN stays NaN); call `check_labels` before.
+
+    >>> import torch
+    >>> loss = NLLLoss("gaussian", heads="scale")
+    >>> loss(torch.zeros(2), torch.tensor([0.0, 1.0]), log_scale=torch.zeros(2))
+    tensor(1.1689)
+    """
+
+    def __init__(
+        self, noise: str | Noise, reduction: str = "mean", *, heads: str | Iterable[str] = (), check: bool = True
+    ) -> None:
+        super().__init__()
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction must be one of {', '.join(map(repr, REDUCTIONS))}, but is {reduction!r}")
+        self.stated = noise_of(noise)
+        self.reduction, self.check = reduction, check
+        self.family, self.link = self.stated._family(), self.stated.link.name
+        open_parameters = self._read_parameters()
+        self.heads = (heads,) if isinstance(heads, str) else tuple(heads)
+        for name in self.heads:
+            if name not in open_parameters:
+                names = ", ".join(map(repr, open_parameters)) or "none"
+                raise ValueError(f"heads may name what {self.stated!r} leaves open ({names}), but names {name!r}")
+        self._learned = tuple(name for name in open_parameters if name not in self.heads)
+        for name in self._learned:
+            start = torch.full((), START.get(name, 0.0))
+            self.register_parameter(_unconstrained(name), nn.Parameter(start))
+
+    def _read_parameters(self) -> list[str]:
+        """Keep the stated parameters as plain numbers, which live on every device; return the names of the others."""
+        self._known: dict[str, float] = {}
+        still_open = []
+        for name, value in self.stated.parameters.items():
+            if name == self.stated.location:
+                continue
+            if value is None:
+                still_open.append(name)
+            elif getattr(value, "ndim", 0):
+                raise ValueError(
+                    f"{name} of {self.stated!r} must be a single number; leave it None, name it in heads, and pass "
+                    f"{_unconstrained(name)}= for each row"
+                )
+            else:
+                self._known[name] = float(value)
+        self._power = self._known.get("power")
+        if self._power == 1 and "dispersion" in still_open:
+            raise ValueError("at power 1 y lies on the multiples of the dispersion, which cannot be learned: state it")
+        return still_open
+
+    # ---- the loss ----------------------------------------------------------------------------------------------------
+
+    def forward(self, eta: Tensor, y: Tensor, weight: Tensor | None = None, **heads: Tensor) -> Tensor:
+        """-log p(y) at eta, reduced."""
+        self._refuse_heads(heads)
+        checks.refuse_type(self.family, self.stated, y)
+        checks.refuse_shapes(eta, y, self.family == "categorical", {"weight": weight, **heads})
+        if not eta.dtype.is_floating_point:
+            raise TypeError(f"eta must hold real numbers, but has the type {eta.dtype}")
+        eta = eta if eta.dtype == torch.float64 else eta.float()
+        weight = None if weight is None else weight.to(eta.dtype)
+        good = self._good(y, eta)
+        if self.check and not torch.compiler.is_compiling():
+            if weight is not None:
+                checks.refuse_weights(weight)
+            checks.refuse_labels(good if weight is None else good | (weight == 0), y, self.stated, self._wanted(eta))
+        nats = self._nll(eta, y, good, self._raw(eta, heads))
+        return self._reduced(nats, weight)
+
+    def _refuse_heads(self, heads: dict[str, Tensor]) -> None:
+        wanted = [_unconstrained(name) for name in self.heads]
+        for name in heads:
+            if name not in wanted:
+                known = ", ".join(wanted) or "none"
+                raise TypeError(
+                    f"the loss of {self.stated!r} takes no {name} (it takes: {known}); what a second head predicts is "
+                    "left open in the noise and named in heads, as in NLLLoss('gaussian', heads='scale')"
+                )
+        missing = [name for name in wanted if name not in heads]
+        if missing:
+            raise TypeError(f"{', '.join(missing)} of each row must be passed, because heads={self.heads!r}")
+
+    def _raw(self, eta: Tensor, heads: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The unconstrained form of every parameter but a stated power, in the type of eta."""
+        raw = {f"log_{name}": eta.new_full((), _log(value)) for name, value in self._known.items() if name != "power"}
+        raw |= {_unconstrained(name): getattr(self, _unconstrained(name)) for name in self._learned}
+        return {name: tensor.to(eta.dtype) for name, tensor in (raw | heads).items()}
+
+    def _good(self, y: Tensor, eta: Tensor) -> Tensor:
+        if self.family == "categorical":
+            return (y >= 0) & (y < eta.shape[-1])
+        return checks.in_support(self.family, y.to(eta.dtype), self._power, self._known.get("dispersion"))
+
+    def _wanted(self, eta: Tensor) -> str:
+        if self.family == "categorical":
+            return f"a class from 0 to {eta.shape[-1] - 1}"
+        return checks.support_text(self.family, self._power)
+
+    def _nll(self, eta: Tensor, y: Tensor, good: Tensor, raw: dict[str, Tensor]) -> Tensor:
+        """The nll of each row; bad rows are computed at harmless numbers, so that no NaN enters the gradient."""
+        if self.family == "categorical":
+            nats = densities.categorical(torch.where(good, y, 0).long(), eta)
+            return torch.where(good, nats, math.inf)
+        numbers = y.to(eta.dtype)
+        outside = checks.outside_link(self.family, self.link, eta, self._power)
+        inside = eta if outside is None else torch.where(outside[0], outside[1], eta)
+        nats = self._elementwise(torch.where(good, numbers, 1.0), inside, raw)
+        if outside is not None:
+            nats = torch.where(outside[0], math.inf, nats)
+        return torch.where(good, nats, torch.where(torch.isnan(numbers), numbers, math.inf))
+
+    def _elementwise(self, y: Tensor, eta: Tensor, raw: dict[str, Tensor]) -> Tensor:
+        match self.family:
+            case "gaussian":
+                return densities.gaussian(y, densities.location(self.link, eta), **raw)
+            case "laplace":
+                return densities.laplace(y, densities.location(self.link, eta), **raw)
+            case "huber":
+                return densities.huber(y, densities.location(self.link, eta), **raw)
+            case "lognormal":
+                return densities.lognormal(y, eta, **raw)
+            case "poisson":
+                return densities.poisson(y, densities.log_mean(self.link, eta))
+            case "gamma":
+                return densities.gamma(y, densities.log_mean(self.link, eta), **raw)
+            case "bernoulli":
+                return densities.bernoulli(y, self.link, eta)
+        return tweedie(y, self.link, eta, raw["log_dispersion"], self._power, raw.get("logit_power"))
+
+    def _reduced(self, nats: Tensor, weight: Tensor | None) -> Tensor:
+        if weight is not None:
+            nats = torch.where(weight == 0, 0.0, weight * nats)
+        if self.reduction == "none":
+            return nats
+        if self.reduction == "sum":
+            return nats.sum()
+        if not nats.numel():
+            raise ValueError("the mean over no rows does not exist; use reduction='sum', or leave out empty batches")
+        return nats.mean() if weight is None else nats.sum() / weight.sum()
+
+    # ---- beside the loss ---------------------------------------------------------------------------------------------
+
+    def check_labels(self, y: Tensor, classes: int | None = None) -> None:
+        """Raise the error that training would meet: a wrong type, or labels outside the support, counted.
+
+        For Categorical the number of classes is needed.
+        """
+        checks.refuse_type(self.family, self.stated, y)
+        if self.family == "categorical" and classes is None:
+            raise TypeError("check_labels needs the number of classes under Categorical: check_labels(y, classes=...)")
+        dtype = y.dtype if y.dtype.is_floating_point else torch.get_default_dtype()
+        like = torch.empty((*y.shape, classes or 1), dtype=dtype, device="meta")
+        checks.refuse_labels(self._good(y, like), y, self.stated, self._wanted(like))
+
+    @property
+    def noise(self) -> Noise:
+        """The noise with what has been learned so far filled in; what heads predict stays open."""
+        return self._filled({})
+
+    def distribution(self, eta: Tensor, **heads: Tensor) -> Noise:
+        """The law of y at each raw prediction as neglog's own distribution, in NumPy, without a graph.
+
+        It has cdf, icdf, sample, mean, nll and the rest: `loss.distribution(eta).icdf(0.9)`.
+        """
+        self._refuse_heads(heads)
+        return self._filled({name: _numpy(_constrained(name, raw)) for name, raw in heads.items()}).given(_numpy(eta))
+
+    def _filled(self, heads: dict[str, Any]) -> Noise:
+        values = dict(self.stated.parameters)
+        for name in (*self._learned, *self.heads):
+            raw_name = _unconstrained(name)
+            if name in self._learned:
+                values[name] = float(_constrained(raw_name, getattr(self, raw_name).detach().double()))
+            elif raw_name in heads:
+                values[name] = heads[raw_name]
+        return type(self.stated)(**values, link=self.link)  # type: ignore[call-arg]
+
+    def extra_repr(self) -> str:
+        """What `print(model)` shows."""
+        heads = f", heads={self.heads!r}" if self.heads else ""
+        return f"{self.stated!r}, reduction={self.reduction!r}{heads}"
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _constrained(name: str, raw: Tensor) -> Tensor:
+    return 1 + torch.sigmoid(raw) if name == "logit_power" else torch.exp(raw)
+
+
+def _numpy(tensor: Tensor) -> Any:
+    tensor = tensor.detach().cpu()
+    return (tensor if tensor.dtype == torch.float64 else tensor.float()).numpy()
