@@ -1,0 +1,71 @@
+"""What the noise left open, by maximum likelihood at given raw predictions."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from neglog.boosting.laws import open_parameters
+from neglog.design.design import Design, Schema
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.base import Noise
+from neglog.inference.fit import fit
+from neglog.inference.rows import ConvergenceWarning
+
+
+def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> Noise:
+    """The noise with its open parameters at the maximum of the exact likelihood of y around the raw predictions."""
+    if not open_parameters(noise):
+        return noise
+    return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
+
+
+@dataclass(frozen=True)
+class Start:
+    """The best model without trees: its raw predictions, and the noise as training takes it."""
+
+    intercept: Numbers  # one number per output
+    noise: Noise  # what bends the loss (power, threshold) filled in; the spread as open or modelled as it was stated
+
+    def scores(self, rows: int, offset: Numbers | None) -> Numbers:
+        """Where the raw predictions of so many rows begin: (n,) or (n, outputs), in the order of the columns."""
+        single = len(self.intercept) == 1
+        scores = np.empty(rows if single else (rows, len(self.intercept)), order="F")
+        scores[...] = self.intercept[0] if single else self.intercept
+        if offset is not None:
+            location = scores[:, 0] if self.noise.modelled else scores
+            location += offset
+        return scores
+
+
+def start_of(noise: Noise, y: Numbers, weight: Numbers | None, offset: Numbers | None) -> Start:
+    """The intercept-only maximum likelihood under the noise, with the offset."""
+    _refuse_without_maximum(noise, y, weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a power at its edge is no reason not to start there
+        null = fit(no_columns(len(y)), y, noise.unmodelled(), sample_weight=weight, offset=offset)
+    intercept = np.atleast_1d(np.asarray(null.intercept, np.float64))
+    if noise.modelled:
+        intercept = np.append(intercept, np.log(null.noise.parameters[noise.modelled]))
+    if not np.all(np.isfinite(intercept)):
+        raise ValueError(f"the intercept-only fit of {noise!r} has no maximum ({null.message}); training cannot start")
+    bends = [name for name in open_parameters(noise) if name != noise.spread]
+    return Start(intercept, noise._replaced(**{f"_{name}": null.noise.parameters[name] for name in bends}))
+
+
+def no_columns(rows: int) -> Design:
+    """A design that has rows only."""
+    return Design((), rows, 0, Schema(0))
+
+
+def _refuse_without_maximum(noise: Noise, y: Numbers, weight: Numbers | None) -> None:
+    """Labels that are all at the end of their range want a raw prediction that is infinite."""
+    if noise.location == "loc":
+        return
+    counted = y if weight is None else y[weight > 0]
+    alike = len(counted) > 0 and np.all(counted == counted[0])
+    if alike and (noise.location == "p" or counted[0] == 0):
+        raise ValueError(
+            f"y is {counted[0]:g} in all {len(counted)} rows, so that {type(noise).__name__} noise has no maximum of "
+            "the likelihood: the raw prediction would be infinite; there is nothing for trees to learn"
+        )
