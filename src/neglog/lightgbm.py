@@ -6,9 +6,9 @@ knows its noise. What remains different from the built-in objectives:
 - Poisson. The built-in Hessian is exp(raw + poisson_max_delta_step), 0.7 by default: every leaf is cut to exp(-0.7),
   about half, of Newton's step. Here it is the true one; the same trees come from the built-in objective when
   poisson_max_delta_step is near 0, and about the same model when the learning rate here is halved.
-- Start. `boost_from_average` has no effect on an objective of one's own: `lightgbm.train` with `objective(noise)` starts
-  at raw prediction 0. `train` starts at the intercept-only maximum likelihood, weights and offset included, which
-  without an offset is what boost_from_average does for L2, Poisson, Gamma, Tweedie and binary.
+- Start. `boost_from_average` has no effect on an objective of one's own: `lightgbm.train` with `objective(noise)`
+  starts at raw prediction 0. `train` starts at the intercept-only maximum likelihood, weights and offset included,
+  which without an offset is what boost_from_average does for L2, Poisson, Gamma, Tweedie and binary.
 - L1. The built-in objective sets each leaf to the median of its rows, which an objective of one's own cannot. Here
   leaves make Newton steps with the Fisher information of Laplace noise at the current scale.
 - Huber. The built-in Hessian is 1; here it is the Fisher information, the share of the law within the threshold, at
@@ -57,8 +57,9 @@ class Metric(callables.Metric):
 
 
 def objective(noise: str | Noise) -> Objective:
-    """The objective of a noise: params={"objective": objective(noise)}, or LGBMRegressor(objective=objective(noise)).
+    """The objective that a noise makes, for both interfaces of LightGBM.
 
+    Native: params={"objective": objective(noise)}; scikit-learn's: LGBMRegressor(objective=objective(noise)).
     Predictions are raw, before the link; Categorical noise needs num_class=K, a modelled spread num_class=2. A spread
     left open does not matter for the trees and is left out. Weights of the dataset count.
     """
@@ -66,10 +67,11 @@ def objective(noise: str | Noise) -> Objective:
 
 
 def metric(noise: str | Noise) -> Metric:
-    """The mean nll in nats as a metric: feval=metric(noise), or eval_metric=metric(noise) in `fit`.
+    """The mean nll in nats as a metric, for both interfaces of LightGBM.
 
-    It takes raw predictions, which LightGBM hands over only if the objective is one's own too. A spread left open is
-    at its best for the rows looked at.
+    Native: feval=metric(noise); scikit-learn's: eval_metric=metric(noise) in `fit`.
+    It takes raw predictions, which LightGBM hands over only if the objective is one's own too. A spread left open is at
+    its best for the rows looked at.
     """
     return Metric(noise)
 
@@ -104,7 +106,8 @@ def train(
 
     Boosting starts at the intercept-only maximum likelihood with the offset. What the noise leaves open is estimated
     after training, by exact likelihood on rows that the trees have not seen: `valid`; without it out-of-fold, by
-    training again on each of the `folds`, or, from 50,000 rows on, on 10,000 rows that are left out of training.
+    training again on each of the `folds`, or, from 50,000 rows on, on 10,000 rows that are left out of training. For
+    a modelled spread that is its level, one factor for all rows.
 
     >>> import numpy as np, neglog as nl
     >>> rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ DECIDED = ("objective", "eval_metric", "disable_default_eval_metric", "num_class
 
 
 class Objective(callables.Objective):
-    """f(predictions, matrix) for `xgboost.train`, f(labels, predictions, sample_weight) for its scikit-learn estimators.
+    """f(predictions, matrix) for `xgboost.train`, f(labels, predictions, sample_weight) for scikit-learn's interface.
 
     XGBoost applies weights in neither: both hand them over, and they multiply here.
     """
@@ -44,7 +44,7 @@ class Objective(callables.Objective):
 
 
 class Metric(callables.Metric):
-    """f(predictions, matrix) for `xgboost.train`, f(labels, predictions, sample_weight) for its scikit-learn estimators.
+    """f(predictions, matrix) for `xgboost.train`, f(labels, predictions, sample_weight) for scikit-learn's interface.
 
     The first form is answered by the name and the nats, the second by the nats, as XGBoost expects.
     """
@@ -56,8 +56,9 @@ class Metric(callables.Metric):
 
 
 def objective(noise: str | Noise) -> Objective:
-    """The objective of a noise: xgboost.train(..., obj=objective(noise)), or XGBRegressor(objective=objective(noise)).
+    """The objective that a noise makes, for both interfaces of XGBoost.
 
+    Native: xgboost.train(..., obj=objective(noise)); scikit-learn's: XGBRegressor(objective=objective(noise)).
     Predictions are raw, before the link; Categorical noise needs num_class=K, a modelled spread num_class=2. A spread
     left open does not matter for the trees and is left out. Weights of the matrix count.
     """
@@ -65,10 +66,11 @@ def objective(noise: str | Noise) -> Objective:
 
 
 def metric(noise: str | Noise) -> Metric:
-    """The mean nll in nats as a metric: custom_metric=metric(noise), or eval_metric=metric(noise) of an estimator.
+    """The mean nll in nats as a metric, for both interfaces of XGBoost.
 
-    It takes raw predictions, which XGBoost hands over only if the objective is one's own too. A spread left open is
-    at its best for the rows looked at.
+    Native: custom_metric=metric(noise); scikit-learn's: XGBRegressor(eval_metric=metric(noise)).
+    It takes raw predictions, which XGBoost hands over only if the objective is one's own too. A spread left open is at
+    its best for the rows looked at.
     """
     return Metric(noise)
 
@@ -102,7 +104,8 @@ def train(
 
     Boosting starts at the intercept-only maximum likelihood with the offset. What the noise leaves open is estimated
     after training, by exact likelihood on rows that the trees have not seen: `valid`; without it out-of-fold, by
-    training again on each of the `folds`, or, from 50,000 rows on, on 10,000 rows that are left out of training.
+    training again on each of the `folds`, or, from 50,000 rows on, on 10,000 rows that are left out of training. For
+    a modelled spread that is its level, one factor for all rows.
 
     >>> import numpy as np, neglog as nl
     >>> rng = np.random.default_rng(0)

@@ -22,8 +22,8 @@ class TrainerCases:
 
     @pytest.mark.parametrize("family", OPEN)
     def test_every_noise_beats_its_intercept_and_comes_near_the_truth(self, settings, family):
-        X, y, eta = draws(family)
-        X2, y2, eta2 = draws(family, seed=7)
+        X, y, _ = draws(family)
+        X2, y2, _ = draws(family, seed=7)
         model = self.train(settings, X, y, OPEN[family], valid=(X2, y2), early_stopping_rounds=10)
         X3, y3, eta3 = draws(family, seed=11)
         held_out = model.nll(X3, y3).mean()
@@ -37,7 +37,7 @@ class TrainerCases:
     @pytest.mark.parametrize("family", MODELLED)
     def test_a_modelled_spread_beats_a_constant_one(self, settings, family):
         X, y, _ = spread_draws(family)
-        X2, y2, law2 = spread_draws(family, seed=7)
+        X2, y2, _ = spread_draws(family, seed=7)
         X3, y3, law3 = spread_draws(family, seed=11)
         valid = (X2, y2)
         constant = MODELLED[family].unmodelled()
@@ -69,9 +69,7 @@ class TrainerCases:
         null = nl.fit(X[:, :0], y, nl.Poisson(), exposure=exposure)
         np.testing.assert_allclose(model.intercept, null.intercept, rtol=1e-8)
         same = self.train(settings, X, y, nl.Poisson(), offset=np.log(exposure))
-        np.testing.assert_array_equal(
-            model.predict(X, exposure=exposure), same.predict(X, offset=np.log(exposure))
-        )
+        np.testing.assert_array_equal(model.predict(X, exposure=exposure), same.predict(X, offset=np.log(exposure)))
         np.testing.assert_allclose(model.predict(X, exposure=exposure), exposure * model.predict(X), rtol=1e-10)
         assert np.corrcoef(np.log(model.predict(X)), eta)[0, 1] > 0.95
 
@@ -79,9 +77,7 @@ class TrainerCases:
         X, y, _ = draws("gaussian", 600)
         near = self.train(settings, X, y, nl.Gaussian(scale=0.5))
         far = self.train(settings, X, y + 2.0**30, nl.Gaussian(scale=0.5), offset=np.full(600, 2.0**30))
-        np.testing.assert_allclose(
-            far.predict(X, offset=np.full(600, 2.0**30)) - 2.0**30, near.predict(X), atol=2e-6
-        )
+        np.testing.assert_allclose(far.predict(X, offset=np.full(600, 2.0**30)) - 2.0**30, near.predict(X), atol=2e-6)
 
     @pytest.mark.parametrize("family", ["gaussian", "poisson", "tweedie", "laplace", "categorical"])
     def test_weight_two_is_the_row_twice(self, settings, family):
@@ -143,6 +139,27 @@ class TrainerCases:
                     other = model.noise._replaced(**{f"_{name}": getattr(model.noise, name) * factor})
                     assert other.given(raw).nll(y2).sum() > best
 
+    @pytest.mark.parametrize("family", MODELLED)
+    def test_the_level_of_a_modelled_spread_is_the_best_for_held_out_rows(self, settings, family):
+        X, y, _ = spread_draws(family, 600)
+        X2, y2, _ = spread_draws(family, 600, seed=5)
+        model = self.train(settings, X, y, MODELLED[family], valid=(X2, y2), num_boost_round=40)
+        best = model.nll(X2, y2).sum()
+        assert model.held_out == pytest.approx(best / 600)
+        for step in (-0.01, 0.01):
+            model.intercept[1] += step
+            assert model.nll(X2, y2).sum() > best
+            model.intercept[1] -= step
+
+    def test_the_level_of_a_modelled_spread_without_held_out_rows_is_out_of_fold(self, settings):
+        X, y, _ = spread_draws("gaussian", 1000)
+        model = self.train(settings, X, y, nl.Gaussian(scale="model"), num_boost_round=60)
+        X2, y2, _ = spread_draws("gaussian", 3000, seed=5)
+        law = model.distribution(X2)
+        assert np.sqrt(np.mean(((y2 - law.loc) / law.scale) ** 2)) == pytest.approx(1.0, abs=0.12)
+        law = model.distribution(X)
+        assert np.sqrt(np.mean(((y - law.loc) / law.scale) ** 2)) < 0.9  # which they were grown on
+
     def test_a_share_of_the_rows_may_be_held_out(self, settings):
         X, y, _ = draws("gamma", 1000)
         model = self.train(settings, X, y, "gamma", valid=0.25, early_stopping_rounds=10)
@@ -185,9 +202,7 @@ class TrainerCases:
         X, y, _ = draws("categorical", 500)
         offset = np.random.default_rng(0).normal(size=(500, 3))
         model = self.train(settings, X, y, nl.Categorical(), offset=offset, num_boost_round=5)
-        np.testing.assert_allclose(
-            model.raw_prediction(X, offset=offset), model.raw_prediction(X) + offset, atol=1e-12
-        )
+        np.testing.assert_allclose(model.raw_prediction(X, offset=offset), model.raw_prediction(X) + offset, atol=1e-12)
 
     # ---- tables ------------------------------------------------------------------------------------------------------
 

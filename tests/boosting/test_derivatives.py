@@ -11,7 +11,12 @@ from neglog.boosting.information import SpreadInformation, sampled_information
 from neglog.boosting.laws import law_of, suited
 from neglog.boosting.nats import mean_nats
 
-SINGLE = [*TRUTH.values(), nl.Gaussian(scale=0.5, link="log"), nl.Bernoulli(link="probit"), nl.Tweedie(power=3, dispersion=0.5)]
+SINGLE = [
+    *TRUTH.values(),
+    nl.Gaussian(scale=0.5, link="log"),
+    nl.Bernoulli(link="probit"),
+    nl.Tweedie(power=3, dispersion=0.5),
+]
 SINGLE = [noise for noise in SINGLE if not isinstance(noise, nl.Categorical)]
 
 
@@ -50,14 +55,16 @@ def test_hessians_are_positive_everywhere(noise):
 
 @pytest.mark.parametrize("noise", MODELLED.values(), ids=repr)
 def test_gradients_of_two_outputs(noise):
-    X, y, law = spread_draws(noise._family(), 30)
+    X, y, _ = spread_draws(noise._family(), 30)
     raw = np.stack([X[:, 0], 0.5 * X[:, 1]], axis=1)
     gradient, hessian = slopes_of(noise)(y, raw, None)
     assert gradient.shape == hessian.shape == (30, 2)
     for k in range(2):
         step = 1e-5 * np.eye(2)[k]
         up, down = law_of(noise, raw + step).nll(y), law_of(noise, raw - step).nll(y)
-        np.testing.assert_allclose(gradient[:, k], (up - down) / 2e-5, rtol=1e-3, atol=1e-4)
+        unit = np.mean(law_of(noise, raw).derivatives(y, raw[:, 0], expected=True)[2]) if k == 0 else 1.0
+        np.testing.assert_allclose(unit * gradient[:, k], (up - down) / 2e-5, rtol=1e-3, atol=1e-4)
+    assert hessian[:, 0].mean() == pytest.approx(1.0)
     assert np.all(hessian > 0)
     assert np.all(np.abs(gradient[:, 1]) <= hessian[:, 1])  # no leaf changes the log spread by more than one
 
@@ -98,7 +105,7 @@ def test_sampled_information_of_a_known_one():
 
 
 def test_weights_multiply_once():
-    X, y, eta = draws("poisson", 50)
+    _, y, eta = draws("poisson", 50)
     weight = np.linspace(0.5, 4, 50)
     gradient, hessian = slopes_of(nl.Poisson())(y, eta, None)
     weighted = slopes_of(nl.Poisson())(y, eta, weight)
@@ -178,6 +185,6 @@ def test_model_as_a_parameter_is_said_and_kept():
         nl.fit(np.zeros((3, 1)), [1.0, 2.0, 3.0], prior=noise)
     with pytest.raises(ValueError, match="scale is unknown"):
         noise.nll(1.0)
-    for wrong in (lambda: nl.Gaussian(loc="model"), lambda: nl.Poisson(mean="model"), lambda: nl.Gaussian(scale="auto")):
+    for family, wrong in ((nl.Gaussian, {"loc": "model"}), (nl.Poisson, {"mean": "model"}), (nl.Gamma, {"shape": "a"})):
         with pytest.raises(TypeError, match="must be a number"):
-            wrong()
+            family(**wrong)

@@ -87,8 +87,9 @@ class TwoOutputs:
     """For noises whose spread is predicted too: the second raw prediction is its logarithm.
 
     Location and spread are orthogonal in all of them, so that the Fisher information has no off-diagonal. That of the
-    log spread is not let fall below the gradient, so that one leaf changes the spread by a factor of e at most: a
-    single surprise in a leaf of few rows would otherwise ask for many powers of ten.
+    location weighs rows by how well they are known, and is taken in units of its mean, so that sums of it count rows
+    whatever the unit of y. That of the log spread is not let fall below the gradient, so that one leaf changes the
+    spread by a factor of e at most: a single surprise in a leaf of few rows would otherwise ask for many powers of ten.
     """
 
     def __init__(self, noise: Noise) -> None:
@@ -102,6 +103,9 @@ class TwoOutputs:
         shape = (len(y), 2)
         gradient, hessian = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
         noise.gradient_hessian(y, location, expected=True, out=(gradient[:, 0], hessian[:, 0]))
+        unit = _mean(hessian[:, 0], weight)
+        gradient[:, 0] /= unit
+        hessian[:, 0] /= unit
         law = noise.given(location)
         name = str(self.noise.modelled)
         spread = law.parameters[name]
@@ -124,6 +128,11 @@ def class_slopes(y: Numbers, raw: Numbers, weight: Numbers | None) -> tuple[Numb
     hessian = size * (1 - size) * (classes / (classes - 1))
     by_class = [np.asarray(array, np.float32, order="F") for array in (gradient, hessian)]
     return _finished(by_class[0], by_class[1], None if weight is None else weight[:, None])
+
+
+def _mean(values: Numbers, weight: Numbers | None) -> float:
+    mean = float(np.average(values, weights=weight))
+    return mean if 0 < mean < np.inf else 1.0
 
 
 def current_scale(noise: Any, y: Numbers, raw: Numbers, weight: Numbers | None) -> float:

@@ -1,4 +1,4 @@
-"""What the noise left open, by maximum likelihood at given raw predictions."""
+"""What the noise left open, by maximum likelihood at given raw predictions; and the start, where there are none."""
 
 import warnings
 from dataclasses import dataclass
@@ -7,10 +7,14 @@ import numpy as np
 
 from neglog.boosting.laws import open_parameters
 from neglog.design.design import Design, Schema
+from neglog.distributions import Gamma, Gaussian, Huber, Laplace, LogNormal, Tweedie
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.inference.fit import fit
 from neglog.inference.rows import ConvergenceWarning
+
+# The power of the spread that `precision` of a fit stands for, by which it divides (multiplies a shape) elsewhere.
+PRECISION = {Gaussian: -2.0, LogNormal: -2.0, Huber: -2.0, Laplace: -1.0, Tweedie: -1.0, Gamma: 1.0}
 
 
 def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> Noise:
@@ -18,6 +22,27 @@ def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) ->
     if not open_parameters(noise):
         return noise
     return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
+
+
+def level_of(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
+    """What is to be added to the log of a modelled spread so that it fits these rows best on the whole.
+
+    Trees fit the rows they were grown on too well, and so promise too small a spread for others: by a tenth or two.
+    One factor for all rows is what a fit knows as a dispersion, with the predicted ones as precisions of the rows.
+    """
+    name = str(noise.modelled)
+    with np.errstate(over="ignore", under="ignore"):
+        precision = np.exp(PRECISION[type(noise)] * raw[:, 1])
+    found = fit(
+        no_columns(len(y)),
+        y,
+        noise.unmodelled(),
+        sample_weight=weight,
+        precision=precision,
+        offset=np.ascontiguousarray(raw[:, 0]),
+        intercept=False,
+    )
+    return float(np.log(found.noise.parameters[name]))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ class BoostedModel:
 
     booster    the trainer's own, which knows the trees only: its raw prediction lacks intercept and offset
     noise      every parameter filled in, but for one that is predicted for each row
-    intercept  one number per output: the intercept-only maximum likelihood, at which boosting began
+    intercept  one number per output: the intercept-only maximum likelihood, at which boosting began; that of a
+               modelled log spread with what held-out rows added to it
     classes    the labels of a Categorical target, in the order of its probabilities; else None
     rounds     how many rounds of trees are used: all, or up to the best of early stopping
     held_out   mean nats of the rows that were not trained on (valid, or out-of-fold); None if there were none
@@ -66,7 +67,7 @@ class BoostedModel:
         """offset + intercept + trees, before the link; beside it the log of a modelled spread."""
         rows, shift = read_new(X, self.noise, self.features, self.classes, offset=offset, exposure=exposure)
         scores = Start(self.intercept, self.noise).scores(rows.shape[0], shift)
-        scores += np.asarray(self.library.raw(self.booster, rows, self.rounds)).reshape(scores.shape)
+        scores += self.library.raw(self.booster, rows, self.rounds).reshape(scores.shape)
         return scores
 
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:

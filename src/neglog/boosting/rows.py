@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.boosting.laws import is_real_valued, open_parameters
+from neglog.boosting.laws import is_real_valued
 from neglog.design.blocks import is_sparse
 from neglog.design.columns import column
 from neglog.design.faults import first_rows
@@ -78,9 +78,9 @@ def read_rows(
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one row must count")
     offset = offset_of(noise, values["offset"], values["exposure"], len(codes), classes)
-    names = as_table(X).names if is_table(X) else None  # type: ignore[union-attr]
+    names = tuple(as_table(X).names) if is_table(X) else None  # type: ignore[union-attr]
     plain = prepared(X)
-    return Rows(plain, codes, weight, offset), Features(plain.shape[1], None if names is None else tuple(names)), classes
+    return Rows(plain, codes, weight, offset), Features(plain.shape[1], names), classes
 
 
 def read_new(X: Any, noise: Noise, features: Features, classes: Numbers | None, **beside: Any) -> tuple[Any, Any]:
@@ -140,8 +140,8 @@ def prepared(X: Any) -> Any:
         other = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
         if other:
             raise TypeError(
-                f"the columns {quoted(other)} of X do not hold numbers; of all tables the trainers take categories from "
-                "pandas dataframes only, so use X.to_pandas(), or codes"
+                f"the columns {quoted(other)} of X do not hold numbers; the trainers take categories from pandas "
+                "dataframes only, so use X.to_pandas() with categories, or codes"
             )
         X = frame.to_numpy()
     if isinstance(X, list | tuple):
@@ -208,8 +208,3 @@ def read_valid(valid: Any, rows: Rows, features: Features, noise: Noise, classes
             f"only {which} an offset or exposure; both need one, or neither: valid=(X, y, {{'offset': ...}})"
         )
     return held
-
-
-def needs_zeros(noise: Noise) -> bool:
-    """Whether estimating the noise asks for labels that some rows may lack: the power of a Tweedie noise."""
-    return "power" in open_parameters(noise)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from neglog.boosting.derivatives import Slopes, slopes_of
-from neglog.boosting.estimation import Start, estimated, start_of
+from neglog.boosting.estimation import Start, estimated, level_of, start_of
 from neglog.boosting.laws import open_parameters, suited
 from neglog.boosting.model import BoostedModel, Library
 from neglog.boosting.nats import mean_nats
@@ -80,7 +80,8 @@ class Boosting:
     def raw(self, start: Start, grown: Grown, rows: Rows) -> Numbers:
         """The raw predictions of rows."""
         scores = start.scores(len(rows), rows.offset)
-        return scores + np.asarray(self.trainer.raw(grown.booster, rows.X, grown.rounds)).reshape(scores.shape)
+        scores += self.trainer.raw(grown.booster, rows.X, grown.rounds).reshape(scores.shape)
+        return scores
 
     def out_of_fold(self, start: Start, rows: Rows, folds: int, seed: int) -> Numbers:
         """The raw prediction of each row by trees that have not seen it."""
@@ -126,22 +127,27 @@ def train(
     else:
         seen, held = rows, read_valid(valid, rows, features, start_noise(noise), classes)
     boosting = Boosting(trainer, dict(params or {}), num_boost_round, options)
-    is_open = bool(open_parameters(noise)) and noise.modelled is None
+    is_open = bool(open_parameters(noise)) or noise.modelled is not None
     if is_open and held is None and len(rows) >= MANY:
         seen, held = _divided(rows, LEFT_OUT, seed)
     elif is_open and held is None and not 2 <= folds <= len(rows):
         raise ValueError(f"folds must be between 2 and the {len(rows)} rows, but is {folds}")
     start = start_of(noise, seen.y, seen.weight, seen.offset)
     grown = boosting.grown(start, seen, held if early_stopping_rounds else None, early_stopping_rounds)
-    found, nats = start.noise if not is_open else noise, None
+    found, intercept, nats = noise, start.intercept.copy(), None
     if held is not None or is_open:
         known = seen if held is None else held
         raw = boosting.out_of_fold(start, rows, folds, seed) if held is None else boosting.raw(start, grown, held)
-        # where no held-out label is 0 the power cannot be told again; that of the start stays
-        source = found if "power" not in open_parameters(found) or (known.y == 0).any() else start.noise
-        found = estimated(source, known.y, raw, known.weight)
+        if noise.modelled:
+            found, level = start.noise, level_of(start.noise, known.y, raw, known.weight)
+            raw[:, 1] += level
+            intercept[1] += level
+        else:
+            # where no held-out label is 0 the power cannot be told again; that of the start stays
+            told = "power" not in open_parameters(noise) or (known.y == 0).any()
+            found = estimated(noise if told else start.noise, known.y, raw, known.weight)
         nats = mean_nats(found, known.y, raw, known.weight)
-    return BoostedModel(trainer, grown.booster, found, start.intercept, features, grown.rounds, classes, nats)
+    return BoostedModel(trainer, grown.booster, found, intercept, features, grown.rounds, classes, nats)
 
 
 def start_noise(noise: Noise) -> Noise:
