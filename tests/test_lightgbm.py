@@ -220,3 +220,28 @@ def test_many_rows_leave_some_out_for_the_estimates(monkeypatch):
     X, y, _ = draws("gaussian", 3000)
     model = lightgbm.train(PARAMS, X, y, nl.Gaussian(), num_boost_round=40)
     assert model.noise.scale == pytest.approx(TRUTH["gaussian"].scale, rel=0.15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("family", ["gaussian", "lognormal"])
+def test_squares_are_left_to_lightgbm_without_a_difference(family, weighted):
+    X, y, _ = draws(family, 1000)
+    offset = 1000 * X[:, 3]
+    shifted = y + offset if family == "gaussian" else y * np.exp(X[:, 3])
+    offset = offset if family == "gaussian" else X[:, 3]
+    weight = np.random.default_rng(1).uniform(0.2, 3, 1000) if weighted else None
+    noise = nl.Gaussian() if family == "gaussian" else nl.LogNormal()
+    model = lightgbm.train(
+        PARAMS,
+        X,
+        shifted,
+        noise,
+        sample_weight=weight,
+        offset=offset,
+        num_boost_round=30,
+        valid=(X, shifted, {"offset": offset}),
+    )
+    init = model.intercept[0] + offset
+    own = raw_scores(lightgbm.objective(noise), X, shifted, weight=weight, init=init)
+    trees = model.raw_prediction(X) - model.intercept
+    np.testing.assert_allclose(trees, own.predict(X, raw_score=True), rtol=1e-4, atol=1e-3)

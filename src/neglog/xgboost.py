@@ -112,8 +112,9 @@ def train(
     >>> X = rng.uniform(size=(500, 2))
     >>> y = rng.poisson(np.exp(2 * X[:, 0])).astype(float)
     >>> model = train({"max_depth": 3, "nthread": 1}, X, y, nl.Poisson(), num_boost_round=30)
-    >>> model.predict([[0.1, 0.5], [0.9, 0.5]]).round(0), model.distribution([[0.9, 0.5]]).icdf([0.9])
-    (array([1., 6.]), array([9.]))
+    >>> low, high = model.predict([[0.1, 0.5], [0.9, 0.5]])
+    >>> bool(low < 2 < high < model.distribution([[0.9, 0.5]]).icdf([0.9])[0])
+    True
     """
     return training.train(
         TRAINER,

@@ -23,7 +23,7 @@ from neglog.distributions import Categorical, Huber, Laplace
 from neglog.distributions.arrays import Numbers, thread_count
 from neglog.distributions.base import Noise
 
-Slopes = Callable[[Numbers, Numbers, Numbers | None], tuple[Numbers, Numbers]]
+Slopes = Callable[[Numbers, Numbers, Numbers | None], tuple[Numbers, Numbers]]  # of y, raw predictions, weights
 
 SMALLEST = 1e-16  # of a Hessian: positive also where the information rounds to nothing
 SAMPLE = 10_000  # rows from which a scale is estimated in every round
@@ -71,6 +71,14 @@ class OneOutput:
         self.open = noise.spread is not None and noise.parameters[noise.spread] is None
         self.follows_scale = self.open and isinstance(noise, Laplace | Huber)
         self.noise = noise if self.follows_scale or not self.open else noise._replaced(**{f"_{noise.spread}": 1.0})
+
+    def squares(self, y: Numbers) -> Numbers | None:
+        """What the raw predictions are to meet, where the nll is half the squared distance from it; else None."""
+        if self.noise._family() not in ("gaussian", "lognormal") or self.noise.link.name != "identity":
+            return None
+        if self.noise.scale != 1.0:
+            return None
+        return y if self.noise._family() == "gaussian" else np.log(y)
 
     def __call__(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> tuple[Numbers, Numbers]:
         """Gradient and Hessian of each row, times its weight."""
