@@ -176,3 +176,12 @@ def test_a_missing_package_is_named():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert 'pip install "neglog[xgboost]", or xgboost-cpu' in said
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_squares_are_left_to_xgboost_without_a_difference(weighted):
+    X, y, _ = draws("gaussian", 1000)
+    weight = np.random.default_rng(1).uniform(0.2, 3, 1000) if weighted else None
+    model = xgboost.train(PARAMS, X, y, nl.Gaussian(), sample_weight=weight, num_boost_round=30, valid=(X, y))
+    own = raw_scores(xgboost.objective("gaussian"), X, y, weight=weight, base_score=float(model.intercept[0]))
+    np.testing.assert_allclose(model.raw_prediction(X), own, rtol=1e-3, atol=1e-3)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from neglog.boosting import callables, training
+from neglog.boosting.derivatives import OneOutput
 from neglog.boosting.installed import required
 from neglog.boosting.model import BoostedModel
 from neglog.boosting.nats import NAME
@@ -169,6 +170,12 @@ class Trainer:
             assert valid is not None
             return NAME, nats(valid.rows.y, raw.reshape(valid.scores.shape) + valid.scores, valid.rows.weight)
 
+        # Half the squared error is XGBoost's own default, and what the start leaves over is not spoilt by float32.
+        targets = slopes.squares(labels) if isinstance(slopes, OneOutput) else None
+        if targets is None:
+            data = _matrix(train.rows.X, labels)
+        else:
+            data = _matrix(train.rows.X, targets - train.scores, weight)
         settings = {**params, "base_score": 0.0, "disable_default_eval_metric": 1}
         if outputs > 1:
             settings["num_class"] = outputs
@@ -177,10 +184,10 @@ class Trainer:
             callbacks.append(library.callback.EarlyStopping(rounds=stopping, metric_name=NAME, data_name="valid"))
         booster = library.train(
             settings,
-            _matrix(train.rows.X, train.rows.y),
+            data,
             rounds,
             evals=[] if valid is None else [(_matrix(valid.rows.X, valid.rows.y), "valid")],
-            obj=gradients,
+            obj=gradients if targets is None else None,
             custom_metric=None if valid is None else held_out,
             callbacks=callbacks,
             verbose_eval=False,
@@ -201,8 +208,8 @@ class Trainer:
         return library.Booster(model_file=bytearray(text.encode()))
 
 
-def _matrix(X: Any, y: Numbers | None = None) -> Any:
-    return required("xgboost", "xgboost-cpu").DMatrix(X, label=y, enable_categorical=True)
+def _matrix(X: Any, y: Numbers | None = None, weight: Numbers | None = None) -> Any:
+    return required("xgboost", "xgboost-cpu").DMatrix(X, label=y, weight=weight, enable_categorical=True)
 
 
 TRAINER = Trainer()
