@@ -2,7 +2,7 @@
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory;
-samplers, learned, left_out.
+samplers, learned, left_out; trees, laws.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -19,6 +19,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import accuracy
 import bayes
+import boosting
 import fits
 import numpy as np
 import problems
@@ -42,7 +43,7 @@ ELEMENTARY = {
     "rows": problems.rows,
     "imports": lambda: [problems.imports()],
 }
-GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS, *bayes.GROUPS)
+GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS, *bayes.GROUPS, *boosting.GROUPS)
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
 NUMBERS = {"neglog ms", "rival ms", "its ms", "ratio", "wanted", "× X'X", "allowed", "measured", "tolerance"}
 TITLES = {
@@ -51,6 +52,7 @@ TITLES = {
     "rivals": "Every contestant of the fits",
     "resources": "Growth, memory and unknown parameters",
     "bayes": "Posteriors and learned priors",
+    "boosting": "Gradient-boosted trees",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
 }
 HEADS = {
@@ -59,6 +61,7 @@ HEADS = {
     "rivals": fits.RIVAL_COLUMNS,
     "resources": resources.COLUMNS,
     "bayes": bayes.COLUMNS,
+    "boosting": boosting.COLUMNS,
     "accuracy": accuracy.COLUMNS,
 }
 
@@ -120,6 +123,8 @@ def run(group, size, only, tables, tell, save):
             save()
     elif group in bayes.GROUPS:
         tables["bayes"] += bayes.GROUPS[group](size, tell)
+    elif group in boosting.GROUPS:
+        tables["boosting"] += boosting.GROUPS[group](size, tell)
     else:
         tables["resources"] += resources.GROUPS[group](size, tell)
 

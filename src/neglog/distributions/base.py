@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from neglog import _core
 from neglog.distributions import arrays
 from neglog.distributions.link import LINKS, Link
-from neglog.distributions.parameters import Domain, checked, kept
+from neglog.distributions.parameters import MODEL, Domain, checked, kept
 
 Measure = Literal["density", "mass", "mixed"]
 quiet = np.errstate(all="ignore")  # as a decorator: infinite moments and slopes are answers, not warnings
@@ -184,11 +184,15 @@ class Noise(Distribution):
 
     location: ClassVar[str]
     default_link: ClassVar[str]
+    spread: ClassVar[str | None] = None  # the parameter that says how far y lies from its location
     deviance_per_loss: ClassVar[float | None] = None  # the unit deviance in units of the loss, where there is one
     smooth: ClassVar[bool] = True  # False: the nll has kinks, and solvers that need curvature must not use it
     link: Link
 
     def _state(self, **values: Any) -> None:
+        if self.spread is not None and isinstance(values[self.spread], str) and values[self.spread] == MODEL:
+            values[self.spread] = None
+            self.__dict__["_modelled"] = self.spread
         super()._state(**values)
         link = values["link"]
         name = link.name if isinstance(link, Link) else link
@@ -205,8 +209,21 @@ class Noise(Distribution):
     def _links(cls) -> list[str]:
         return _core.links(cls._family())
 
+    @property
+    def modelled(self) -> str | None:
+        """The parameter that was stated as "model": one that trees or a network predict for each row, like the
+        location; None if there is none.
+        """
+        return self.__dict__.get("_modelled")
+
+    def unmodelled(self) -> Self:
+        """The same noise with that parameter merely unknown."""
+        other = self._replaced()
+        other.__dict__.pop("_modelled", None)
+        return other
+
     def __repr__(self) -> str:
-        text = super().__repr__()
+        text = super().__repr__().replace(f"{self.modelled}=None", f"{self.modelled}={MODEL!r}")
         return text if self.link.name == self.default_link else f"{text[:-1]}, link={self.link.name!r})"
 
     # ---- the kernel ------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class Gamma(Noise):
     support = "y > 0"
     bounds = (0.0, np.inf)
     location = "mean"
+    spread = "shape"
     default_link = "log"
     examples = ({"mean": 1.0, "shape": 1.0}, {"mean": 30.0, "shape": 0.4}, {"mean": 0.02, "shape": 55.0})
     deviance_per_loss = 2.0

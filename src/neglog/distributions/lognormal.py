@@ -31,6 +31,7 @@ class LogNormal(Noise):
     support = "y > 0"
     bounds = (0.0, np.inf)
     location = "loc"
+    spread = "scale"
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})
     summary = ("squared log error", "")

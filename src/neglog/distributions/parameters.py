@@ -11,6 +11,7 @@ from neglog.distributions.arrays import Array
 
 # What a caller may pass: a number, an array, or None for "unknown". Kept as a float, a read-only array, or None.
 Parameter = Any
+MODEL = "model"  # in place of a number: the parameter is predicted for each row, as by neglog.lightgbm.train
 
 
 @dataclass(frozen=True)

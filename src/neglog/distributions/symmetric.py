@@ -14,6 +14,7 @@ class Symmetric(Noise):
 
     support = "y real"
     location = "loc"
+    spread = "scale"
     default_link = "identity"
 
     def _kernel_parameters(self) -> tuple[Any, ...]:

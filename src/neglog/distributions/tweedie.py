@@ -59,6 +59,7 @@ class Tweedie(Noise):
     domains: ClassVar = {"mean": REAL, "power": POWER, "dispersion": POSITIVE}
 
     location = "mean"
+    spread = "dispersion"
     default_link = "log"
     examples = (
         {"mean": 1.0, "power": 1.5, "dispersion": 1.0},

@@ -47,6 +47,9 @@ def solve_absolute(task: Task) -> Answer:
     kept = engine if engine.weight is None or engine.weight.all() else engine.take(np.flatnonzero(engine.weight))
     data = EngineRows(kept)
     dispersion = target.dispersion()
+    if not engine.width:  # nothing to solve for but the scale
+        phi = dispersion.profile(_loss(data, data.y)).dispersion
+        return Answer(np.empty(0), target.filled(phi), True, 0, 0.0, engine, penalty)
     theta: Numbers | None
     phi = target.noise.scale
     if phi is None:

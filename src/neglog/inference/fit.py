@@ -153,6 +153,8 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
             raise TypeError(
                 f"prior must be Flat(), Gaussian(scale=...), Laplace(scale=...) or a product of them, but is {prior!r}"
             )
+        if factor.modelled:
+            raise ValueError(f"prior {factor!r}: the scale of a prior is a number, or None to learn it")
         scale = _per_column(factor, "scale", engine.design)
         if scale is None:  # it will be learned
             continue

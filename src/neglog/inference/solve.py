@@ -102,7 +102,7 @@ def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Soluti
 
 def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: float, max_iter: int) -> Solution:
     """With a borrowed curvature as long as that gains enough, then with the curvature itself."""
-    if matrix is None or newton_step(matrix, np.ones(len(theta))).null is not None:
+    if matrix is None or not len(theta) or newton_step(matrix, np.ones(len(theta))).null is not None:
         return newton(objective, theta, tol, max_iter)
     polished = polish(objective, theta, matrix, tol, max_iter)
     if polished.converged:

@@ -47,8 +47,8 @@ def to_json(fit: Fit) -> dict[str, Any]:
     information = state.pop("_information")
     return {
         "neglog fit": FORMAT,
-        "noise": _law_to_json(state.pop("noise")),
-        "prior": _law_to_json(state.pop("prior")),
+        "noise": law_to_json(state.pop("noise")),
+        "prior": law_to_json(state.pop("prior")),
         "schema": state.pop("schema").to_json(),
         "information": {name: _plain(value) for name, value in vars(information).items()},
         "values": {name: _plain(value) for name, value in state.items()},
@@ -61,24 +61,26 @@ def from_json(stored: dict[str, Any]) -> Fit:
     information = {name: _array(value) for name, value in stored["information"].items()}
     fit.__dict__.update({name: _array(value) for name, value in stored["values"].items()})
     fit.__dict__.update(
-        noise=_law_from_json(stored["noise"]),
-        prior=_law_from_json(stored["prior"]),
+        noise=law_from_json(stored["noise"]),
+        prior=law_from_json(stored["prior"]),
         schema=Schema.from_json(stored["schema"]),
         _information=Information(**information),
     )
     return fit
 
 
-def _law_to_json(law: Any) -> dict[str, Any]:
+def law_to_json(law: Any) -> dict[str, Any]:
+    """A distribution as plain values."""
     if isinstance(law, Product):
-        return {"product": [_law_to_json(factor) for factor in law.factors]}
+        return {"product": [law_to_json(factor) for factor in law.factors]}
     link = {"link": law.link.name} if hasattr(law, "link") else {}
     return {"family": type(law).__name__, **{name: _plain(value) for name, value in law.parameters.items()}, **link}
 
 
-def _law_from_json(stored: dict[str, Any]) -> Any:
+def law_from_json(stored: dict[str, Any]) -> Any:
+    """The distribution that `law_to_json` described."""
     if "product" in stored:
-        first, second = (_law_from_json(factor) for factor in stored["product"])
+        first, second = (law_from_json(factor) for factor in stored["product"])
         return first * second
     values = {name: _array(value) for name, value in stored.items() if name != "family"}
     return FAMILIES[stored["family"].lower()](**values)

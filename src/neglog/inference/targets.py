@@ -18,6 +18,7 @@ from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, Huber,
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
+from neglog.distributions.parameters import MODEL
 from neglog.engines.memory import ONE, Loss
 from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional
 
@@ -331,6 +332,11 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Tar
     """The target of a noise."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
+    if noise.modelled:
+        raise ValueError(
+            f"{noise!r}: {noise.modelled}={MODEL!r} asks for a prediction of the {noise.modelled} for each row, which "
+            "neglog.lightgbm.train and neglog.xgboost.train give; a fit takes a number, or None to estimate one"
+        )
     if not isinstance(noise, Categorical) and not math.isfinite(np.add.reduce(y)) and not np.isfinite(y).all():
         bad = np.flatnonzero(~np.isfinite(y))
         raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")

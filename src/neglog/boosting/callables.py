@@ -1,0 +1,86 @@
+"""Objectives and metrics as objects that both the native and the scikit-learn interface of a trainer can call."""
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from neglog.boosting.derivatives import slopes_of
+from neglog.boosting.laws import outputs_of, suited
+from neglog.boosting.nats import NAME, mean_nats
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.base import Noise
+from neglog.distributions.categorical import Categorical
+from neglog.inference.targets import make_target
+
+
+class OfNoise:
+    """A function of labels, raw predictions and weights that a noise defines. Labels are checked when first seen."""
+
+    __name__ = NAME
+
+    def __init__(self, noise: str | Noise) -> None:
+        self.noise = suited(noise)
+        self._seen: Any = None
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.noise,)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} of {self.noise!r}>"
+
+    def read(self, first: Any, second: Any, weight: Any) -> tuple[Numbers, Numbers, Numbers | None]:
+        """Labels, raw predictions and weights, from (predictions, dataset) or (labels, predictions, weights)."""
+        native = hasattr(second, "get_label")
+        source = second if native else first
+        y, raw, weight = (second.get_label(), first, second.get_weight()) if native else (first, second, weight)
+        y, raw = np.asarray(y), np.asarray(raw)
+        weight = None if weight is None or np.size(weight) == 0 else np.asarray(weight)
+        if self._seen is None or self._seen() is not source:
+            self.check(y, raw)
+            try:
+                self._seen = weakref.ref(source)
+            except TypeError:  # a list: checked every time
+                self._seen = None
+        return y, raw, weight
+
+    def check(self, y: Numbers, raw: Numbers) -> None:
+        """Refuse labels outside the support, and raw predictions of another shape than the noise has."""
+        wanted = outputs_of(self.noise, raw.shape[1] if raw.ndim == 2 else 0)
+        if raw.shape != ((len(y),) if wanted == 1 else (len(y), wanted)):
+            number = "no num_class" if wanted == 1 else f"num_class={wanted or 'the number of classes'}"
+            raise ValueError(
+                f"the trainer hands over raw predictions of the shape {raw.shape} for {len(y)} rows; {self.noise!r} "
+                f"needs {number} in the trainer's parameters"
+            )
+        if isinstance(self.noise, Categorical):
+            inside = (y >= 0) & (y < wanted) & (y == np.floor(y))
+            if not inside.all():
+                raise ValueError(
+                    f"Categorical noise needs class numbers 0 to {wanted - 1}, but {np.count_nonzero(~inside)} of "
+                    f"{len(y)} labels are not: the first is {y[~inside][0]:g}"
+                )
+            return
+        make_target(self.noise.unmodelled(), y.astype(np.float64), None, None)
+
+
+class Objective(OfNoise):
+    """Gradient and Hessian of the nll, times the weights of the rows."""
+
+    def __init__(self, noise: str | Noise) -> None:
+        super().__init__(noise)
+        self._slopes = slopes_of(self.noise)
+
+    def slopes(self, first: Any, second: Any, weight: Any) -> tuple[Numbers, Numbers]:
+        """For either order of arguments."""
+        return self._slopes(*self.read(first, second, weight))
+
+
+class Metric(OfNoise):
+    """The mean nll in nats, lower is better."""
+
+    def nats(self, first: Any, second: Any, weight: Any) -> float:
+        """For either order of arguments."""
+        y, raw, weight = self.read(first, second, weight)
+        weight = None if weight is None else np.asarray(weight, np.float64)
+        return mean_nats(self.noise, np.asarray(y, np.float64), np.asarray(raw, np.float64), weight)

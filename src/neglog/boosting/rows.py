@@ -1,0 +1,210 @@
+"""What training reads: X as the trainers take it, and beside it labels, weights and offsets, all checked first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neglog.boosting.laws import is_real_valued
+from neglog.design.blocks import is_sparse
+from neglog.design.columns import column
+from neglog.design.faults import first_rows
+from neglog.design.tables import as_table, quoted
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.base import Noise
+from neglog.distributions.categorical import Categorical
+from neglog.inference.rows import checked, class_offsets, combined_offset
+from neglog.inference.targets import make_target
+
+BESIDE = ("sample_weight", "offset", "exposure")
+
+
+@dataclass(frozen=True)
+class Features:
+    """How many columns X has, and their names if it is a table."""
+
+    count: int
+    names: tuple[str, ...] | None = None
+
+    def read(self, X: Any) -> Any:
+        """X with these columns in this order: a table is matched by name, anything else by their number."""
+        if self.names is not None and is_table(X):
+            table = as_table(X)
+            present = [] if table is None else table.names
+            absent = [name for name in self.names if name not in present]
+            if absent:
+                raise ValueError(f"X lacks the columns {quoted(absent)} of the model; it has {quoted(present)}")
+            return prepared(X if list(self.names) == present else _selected(X, self.names))
+        X = prepared(X)
+        if X.shape[1] != self.count:
+            raise ValueError(f"X must have the {self.count} columns of the model, but has {X.shape[1]}")
+        return X
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Features with labels, weights (None for ones) and offsets (None for zeros)."""
+
+    X: Any
+    y: Numbers
+    weight: Numbers | None
+    offset: Numbers | None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, index: Numbers) -> "Rows":
+        """Some of the rows."""
+        beside = (None if values is None else values[index] for values in (self.weight, self.offset))
+        return Rows(_taken(self.X, index), self.y[index], *beside)
+
+
+def read_rows(
+    X: Any, y: Any, noise: Noise, beside: Mapping[str, Any], classes: Numbers | None = None
+) -> tuple[Rows, Features, Numbers | None]:
+    """Rows, features and the labels of the classes (those given, or all that y has)."""
+    X, values = _split(X, {"y": y, **beside}, noise)
+    labels = values["y"]
+    if isinstance(noise, Categorical):
+        if classes is None:
+            make_target(noise, labels, None, None)  # which says what is wrong with a single class
+            classes = np.unique(labels)
+        codes = codes_of(labels, classes)
+    else:
+        codes = labels
+        make_target(noise.unmodelled(), codes, None, None)  # refuses labels outside the support
+    weight = checked(values["sample_weight"], "sample_weight", zero=True)
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
+    offset = offset_of(noise, values["offset"], values["exposure"], len(codes), classes)
+    names = tuple(as_table(X).names) if is_table(X) else None  # type: ignore[union-attr]
+    plain = prepared(X)
+    return Rows(plain, codes, weight, offset), Features(plain.shape[1], names), classes
+
+
+def read_new(X: Any, noise: Noise, features: Features, classes: Numbers | None, **beside: Any) -> tuple[Any, Any]:
+    """Features and offsets of rows to predict for."""
+    X, values = _split(X, {"y": None, "sample_weight": None, **beside}, noise)
+    rows = features.read(X)
+    return rows, offset_of(noise, values["offset"], values["exposure"], rows.shape[0], classes)
+
+
+def offset_of(noise: Noise, offset: Any, exposure: Any, rows: int, classes: Numbers | None) -> Numbers | None:
+    """What is added to the raw prediction of the location; for classes one column each."""
+    if classes is not None:
+        if exposure is not None:
+            raise ValueError("exposure multiplies the mean of amounts and counts; classes have none")
+        return None if offset is None else class_offsets(offset, rows, len(classes)).reshape(len(classes), rows).T
+    return combined_offset(noise, offset, exposure)
+
+
+def codes_of(labels: Numbers, classes: Numbers) -> Numbers:
+    """The number of each label among the classes."""
+    known = np.isin(labels, classes)
+    if not known.all():
+        bad = np.flatnonzero(~known)
+        raise ValueError(
+            f"labels must be among the {len(classes)} classes of the training rows, but "
+            f"{first_rows(bad, len(labels))} {labels[bad[0]]!r}"
+        )
+    return np.searchsorted(classes, labels).astype(np.float64)
+
+
+def labels_of(X: Any, y: Any, noise: Noise) -> Numbers:
+    """Labels as they are for classes, as float64 for all other noises."""
+    raw = column(X, y, "y", numeric=False)
+    if isinstance(noise, Categorical):
+        return raw
+    if raw.dtype.kind in "iub" and is_real_valued(noise):
+        raise TypeError(
+            f"{type(noise).__name__} noise is one of real numbers, but y holds {len(np.unique(raw))} different "
+            f"{'booleans' if raw.dtype.kind == 'b' else 'integers'} in {len(raw)} rows (type {raw.dtype}). If they are "
+            "classes use Categorical or Bernoulli, if counts Poisson; if amounts that happen to be whole, say so: "
+            "y.astype(float)"
+        )
+    return np.asarray(column(X, y, "y"), np.float64)
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is a dataframe."""
+    return not isinstance(X, np.ndarray | list | tuple) and not is_sparse(X) and as_table(X) is not None
+
+
+def prepared(X: Any) -> Any:
+    """X as both trainers take it: an array, a sparse matrix or a pandas dataframe; other tables become arrays."""
+    if is_table(X) and not hasattr(X, "iloc"):
+        import narwhals.stable.v1 as nw
+
+        frame: Any = nw.from_native(X, eager_only=True)
+        other = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+        if other:
+            raise TypeError(
+                f"the columns {quoted(other)} of X do not hold numbers; the trainers take categories from pandas "
+                "dataframes only, so use X.to_pandas() with categories, or codes"
+            )
+        X = frame.to_numpy()
+    if isinstance(X, list | tuple):
+        X = np.asarray(X)
+    shape = getattr(X, "shape", ())
+    if len(shape) != 2:
+        raise ValueError(f"X must have two dimensions, rows and columns, but has the shape {tuple(shape)}")
+    if 0 in shape:
+        raise ValueError(f"X must have rows and columns, but has the shape {tuple(shape)}")
+    return X
+
+
+def _split(X: Any, columns: Mapping[str, Any], noise: Noise) -> tuple[Any, dict[str, Any]]:
+    """X without the columns that were called by name, and each argument as an array."""
+    if isinstance(X, list | tuple):
+        X = np.asarray(X)
+    if X is None or not getattr(X, "shape", None):
+        raise ValueError(f"X must have two dimensions, rows and columns, but is {X!r}")
+    found: dict[str, Any] = {}
+    for what, values in columns.items():
+        if values is None:
+            found[what] = None
+        elif what == "y":
+            found[what] = labels_of(X, values, noise)
+        elif what == "offset" and isinstance(noise, Categorical):
+            found[what] = values
+        else:
+            found[what] = column(X, values, what)
+    named = [values for values in columns.values() if isinstance(values, str)]
+    return (_selected(X, [name for name in as_table(X).names if name not in named]) if named else X), found  # type: ignore[union-attr]
+
+
+def _selected(X: Any, names: Any) -> Any:
+    import narwhals.stable.v1 as nw
+
+    return nw.from_native(X, eager_only=True).select(list(names)).to_native()
+
+
+def _taken(X: Any, index: Numbers) -> Any:
+    return X.iloc[index] if hasattr(X, "iloc") else X[index]
+
+
+def read_valid(valid: Any, rows: Rows, features: Features, noise: Noise, classes: Numbers | None) -> Rows:
+    """The rows held out for early stopping and estimates: (X, y) or (X, y, {"sample_weight": ..., "offset": ...})."""
+    if not isinstance(valid, tuple | list) or not 2 <= len(valid) <= 3:
+        raise TypeError(
+            'valid must be (X, y), (X, y, {"sample_weight": ..., "offset": ..., "exposure": ...}), or the share of the '
+            f"rows to hold out, but is a {type(valid).__name__}"
+        )
+    given = dict(valid[2]) if len(valid) == 3 else {}
+    unknown = set(given) - set(BESIDE)
+    if unknown:
+        raise TypeError(f"valid takes {', '.join(BESIDE)} beside X and y, but got {', '.join(sorted(unknown))}")
+    try:
+        X, values = valid[0], {name: given.get(name) for name in BESIDE}
+        held, own, _ = read_rows(X, valid[1], noise, values, classes)
+        if own.count != features.count or (features.names and own.names and own.names != features.names):
+            held = Rows(features.read(held.X), held.y, held.weight, held.offset)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"valid: {error}") from None
+    if (rows.offset is None) != (held.offset is None):
+        which = "the training rows have" if rows.offset is not None else "valid has"
+        raise ValueError(
+            f"only {which} an offset or exposure; both need one, or neither: valid=(X, y, {{'offset': ...}})"
+        )
+    return held
