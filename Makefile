@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/neglog/_core/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test check bench readme clean
+.PHONY: demo test check bench docs docs-test readme clean
 
 demo: $(VENV)/installed
 	mkdir -p build
@@ -23,11 +23,18 @@ check: $(VENV)/checked
 bench: $(VENV)/benched
 	$(BIN)/python benchmarks/run.py
 
+docs: $(VENV)/documented docs/node_modules/installed
+	cd docs && npm run --silent build
+	$(BIN)/sphinx-build -W --keep-going -q -j auto docs docs/_build/html
+
+docs-test: docs $(VENV)/browsed $(VENV)/tested
+	$(BIN)/python -m pytest tests/docs
+
 readme: $(VENV)/installed
 	$(BIN)/python tools/readme_table.py
 
 clean:
-	rm -rf .venv* build
+	rm -rf .venv* build docs/_build docs/node_modules docs/_static/bundle*
 
 # One marker file per group of packages. An editable install: Python sources are used as they lie, the core is compiled once.
 $(VENV)/installed: $(NATIVE)
@@ -36,10 +43,16 @@ $(VENV)/installed: $(NATIVE)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/tested $(VENV)/checked $(VENV)/benched: $(VENV)/installed
+$(VENV)/tested $(VENV)/checked $(VENV)/benched $(VENV)/documented $(VENV)/browsed: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group $(group)
 	touch $@
 
 $(VENV)/tested: group = test
 $(VENV)/checked: group = check
 $(VENV)/benched: group = bench
+$(VENV)/documented: group = docs
+$(VENV)/browsed: group = browser
+
+docs/node_modules/installed: docs/package-lock.json
+	cd docs && npm ci --silent
+	touch $@
