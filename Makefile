@@ -27,7 +27,7 @@ docs: $(VENV)/documented docs/node_modules/installed
 	cd docs && npm run --silent build
 	$(BIN)/sphinx-build -W --keep-going -q -j auto docs docs/_build/html
 
-docs-test: docs $(VENV)/browsed $(VENV)/tested
+docs-test: docs $(VENV)/tested
 	$(BIN)/python -m pytest tests/docs
 
 readme: $(VENV)/installed
@@ -43,7 +43,7 @@ $(VENV)/installed: $(NATIVE)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/tested $(VENV)/checked $(VENV)/benched $(VENV)/documented $(VENV)/browsed: $(VENV)/installed
+$(VENV)/tested $(VENV)/checked $(VENV)/benched $(VENV)/documented: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group $(group)
 	touch $@
 
@@ -51,7 +51,6 @@ $(VENV)/tested: group = test
 $(VENV)/checked: group = check
 $(VENV)/benched: group = bench
 $(VENV)/documented: group = docs
-$(VENV)/browsed: group = browser
 
 docs/node_modules/installed: docs/package-lock.json
 	cd docs && npm ci --silent

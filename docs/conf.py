@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,8 @@ myst_update_mathjax = False
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 60
+if find_spec("torch") is None:  # which is too large to install for one page
+    nb_execution_excludepatterns = ["guides/networks.md"]
 nb_merge_streams = True
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 os.environ["IPYTHONDIR"] = str(HERE / "_build" / "ipython")  # not the settings of whoever builds
