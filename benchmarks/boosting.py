@@ -133,14 +133,15 @@ def on_split(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, ...]:
     order = np.random.default_rng(seed).permutation(len(y))
     test, valid, train = np.split(order, [len(y) // 10, len(y) // 10 + (9 * len(y) // 10) // 5])
     law = nl.Gaussian(scale="model")
+    threads = 1 if len(y) < 5000 else 2  # which would only wait for each other
     options = {"valid": (X[valid], y[valid]), "num_boost_round": 2000, "early_stopping_rounds": 50}
 
     def light():
-        params = {"learning_rate": 0.05, "num_leaves": 8, "min_data_in_leaf": 10, "num_threads": 2}
+        params = {"learning_rate": 0.05, "num_leaves": 8, "min_data_in_leaf": 10, "num_threads": threads}
         return lightgbm.train(params, X[train], y[train], law, **options)
 
     def extreme():
-        return xgboost.train({"eta": 0.05, "max_depth": 3, "nthread": 2}, X[train], y[train], law, **options)
+        return xgboost.train({"eta": 0.05, "max_depth": 3, "nthread": threads}, X[train], y[train], law, **options)
 
     def natural():
         model = NGBRegressor(n_estimators=2000, verbose=False, random_state=seed)
