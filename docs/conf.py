@@ -46,6 +46,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 60
 if find_spec("torch") is None:  # which is too large to install for one page
     nb_execution_excludepatterns = ["guides/networks.md"]
+    suppress_warnings = ["myst-nb.lexer"]  # only an execution tells the language of the cells
 nb_merge_streams = True
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")
 os.environ["IPYTHONDIR"] = str(HERE / "_build" / "ipython")  # not the settings of whoever builds
