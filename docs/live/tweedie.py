@@ -11,9 +11,7 @@ Y = np.arange(0.125, 10.1, 0.125)
 
 
 def data() -> dict:
-    law = nl.Tweedie(
-        mean=MEANS[:, None], power=POWERS[:, None, None, None], dispersion=DISPERSIONS[:, None, None]
-    )
+    law = nl.Tweedie(mean=MEANS[:, None], power=POWERS[:, None, None, None], dispersion=DISPERSIONS[:, None, None])
     return {
         "grid": {
             "powers": POWERS.tolist(),
