@@ -12,7 +12,7 @@ demo: $(VENV)/installed
 	$(BIN)/neglog compare demo/doctor_visits.parquet --target visits --report build/doctor_visits.html
 
 test: $(VENV)/tested
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/checked
 	$(BIN)/ruff check .
@@ -37,15 +37,14 @@ clean:
 	rm -rf .venv* build docs/_build docs/node_modules docs/_static/bundle*
 
 # One marker file per group of packages. An editable install: Python sources are used as they lie, the core is compiled once.
-# Bytecode is made where a module is first used, which halves the time of an install.
 $(VENV)/installed: $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --no-compile --editable .
+	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 $(VENV)/tested $(VENV)/checked $(VENV)/benched $(VENV)/documented: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --no-compile --group $(group)
+	$(BIN)/python -m pip install --quiet --group $(group)
 	touch $@
 
 $(VENV)/tested: group = test
