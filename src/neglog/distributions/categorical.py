@@ -17,10 +17,12 @@ from neglog.distributions.registry import register
 class Categorical(Noise):
     r"""One class out of K, numbered 0 .. K-1. The last axis of p and of eta is the classes.
 
-    Density     p(y) = p[y]   (a mass) Domain      y = 0, 1, ..., K-1; p >= 0 with sum 1 Link        softmax: the
-    prediction is the row of class probabilities Loss        log loss, -log f[y] Derivatives the gradient has the shape
-    of eta; the second derivative is the full matrix diag(p) - p p', one axis more Moments     mean, variance and
-    quantiles are those of the class number
+    Density     p(y) = p[y]   (a mass)
+    Domain      y = 0, 1, ..., K-1; p >= 0 with sum 1
+    Link        softmax: the prediction is the row of class probabilities
+    Loss        log loss, -log f[y]
+    Derivatives the gradient has the shape of eta; the second derivative is the full matrix diag(p) - p p', one axis more
+    Moments     mean, variance and quantiles are those of the class number
     """
 
     p: Parameter
