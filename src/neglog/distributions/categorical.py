@@ -21,7 +21,7 @@ class Categorical(Noise):
     Domain      y = 0, 1, ..., K-1; p >= 0 with sum 1
     Link        softmax: the prediction is the row of class probabilities
     Loss        log loss, -log f[y]
-    Derivatives the gradient has the shape of eta; the second derivative is the full matrix diag(p) - p p', one axis more
+    Derivatives the gradient has the shape of eta; the second derivative, the matrix diag(p) - p p', has one axis more
     Moments     mean, variance and quantiles are those of the class number
     """
 
