@@ -19,7 +19,7 @@ def open_table(path: str | Path) -> Any:
         if kind == "parquet":
             from pyarrow import parquet
 
-            return parquet.read_table(path)
+            return parquet.ParquetFile(path).read()  # read_table would import pandas on the way
         if kind == "arrow":
             from pyarrow import feather
 
