@@ -274,7 +274,7 @@ def _admitted(noises: list[Noise], y: Any, labels: bool, exposure: bool) -> tupl
         reason = _reason(noise, y, labels)
         if reason is None and exposure and noise.link.name != "log":
             reason = f"exposure multiplies the mean, which needs the log link, but its link is {noise.link.name}"
-            if "log" in noise._links():
+            if "log" in noise._links() and not isinstance(noise, Laplace):  # which is fitted by its identity alone
                 reason += f"; to try it nevertheless, name it as {type(noise).__name__.lower()}(link='log')"
         if reason is None:
             admitted.append(noise)
