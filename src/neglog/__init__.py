@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     )
     from neglog.estimators import Classifier, Regressor, neg_nll_scorer
     from neglog.inference.bayes import Belief, bayes
-    from neglog.inference.compare import Comparison, compare
+    from neglog.inference.compare import compare
+    from neglog.inference.comparison import Comparison
     from neglog.inference.conjugate import ParameterPosterior, posterior
     from neglog.inference.fit import fit
     from neglog.inference.loo import LeaveOneOut

@@ -1,7 +1,8 @@
 """From data, a noise and a prior to an answer."""
 
 from neglog.inference.bayes import Belief, bayes
-from neglog.inference.compare import Comparison, compare
+from neglog.inference.compare import compare
+from neglog.inference.comparison import Comparison
 from neglog.inference.conjugate import ParameterPosterior, posterior
 from neglog.inference.fit import fit
 from neglog.inference.loo import LeaveOneOut

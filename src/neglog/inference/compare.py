@@ -1,8 +1,6 @@
 """Which noise do these data support? Every noise that can explain y, on the same folds, in held-out nats."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ from neglog.design import is_formula
 from neglog.design.design import Design
 from neglog.design.selection import take_rows
 from neglog.distributions import (
-    FAMILIES,
     Bernoulli,
     Categorical,
     Flat,
@@ -28,173 +25,14 @@ from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.inference.cells import cell_width, scored
+from neglog.inference.comparison import Comparison, Score, shortest_call
 from neglog.inference.evidence import is_open
 from neglog.inference.fit import fit, opened
-from neglog.inference.printing import as_text
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
 
 NOISES = (Gaussian, Laplace, Huber, LogNormal, Poisson, Gamma, Tweedie, Bernoulli)
-LEVELS = (0.5, 0.8, 0.95)
-TIE = 2.0  # standard errors of the paired difference within which nobody is better
-DECILES = 10
 ROWS_TO_LEARN = 5_000  # from which the scale of a prior is learned, at most: more rows make it little surer
-
-
-@dataclass
-class Score:
-    """How one noise did on rows it had not seen."""
-
-    name: str
-    noise: Noise
-    nll: Numbers  # of each row, nats
-    transform: Numbers  # P(Y <= y) of each row, uniform if calibrated
-    predicted: Numbers  # mean of each row
-    weight: Numbers
-    fitted: Any = None  # the noise with its parameters filled in, as the last fold has them
-    converged: bool = True
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def mean(self) -> float:
-        """Held-out nats per row."""
-        return float(np.average(self.nll, weights=self.weight))
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return standard_error(self.nll, self.weight)
-
-    @property
-    def ks(self) -> float:
-        """The largest gap between the distribution of the transform and the uniform one; NaN for classes."""
-        order = np.argsort(self.transform)
-        u, w = self.transform[order], self.weight[order] / self.weight.sum()
-        upper = np.cumsum(w)
-        return float(max(np.max(np.abs(upper - u)), np.max(np.abs(upper - w - u))))
-
-    def coverage(self, level: float) -> float:
-        """The share of rows inside their central interval of this level; NaN for classes."""
-        inside = np.where(np.isnan(self.transform), np.nan, np.abs(self.transform - 0.5) <= 0.5 * level)
-        return float(np.average(inside, weights=self.weight))
-
-    def by_decile(self, y: Numbers) -> tuple[Numbers, Numbers]:
-        """Means of y and of the predictions in ten groups of rising prediction."""
-        order = np.argsort(self.predicted, kind="stable")
-        groups = np.array_split(order, min(DECILES, len(order)))
-        observed = np.array([np.average(y[rows], weights=self.weight[rows]) for rows in groups])
-        return observed, np.array([np.average(self.predicted[rows], weights=self.weight[rows]) for rows in groups])
-
-
-def standard_error(values: Numbers, weight: Numbers) -> float:
-    """Of the weighted mean of independent values."""
-    share = weight / weight.sum()
-    mean = share @ values
-    return float(np.sqrt(np.sum(share**2 * (values - mean) ** 2)))
-
-
-@dataclass
-class Comparison:
-    """The noises from best to worst, in held-out nats per row; prints itself as a table and a sentence."""
-
-    scores: list[Score]
-    refused: dict[str, str]  # noises that cannot explain y, and why
-    resolution: str
-    prior: Prior
-    folds: int
-    y: Numbers
-    fit: Fit  # the best noise on all rows
-    target: str = "y"
-
-    @property
-    def notes(self) -> list[str]:
-        """What was done to columns that could not be used as they were."""
-        return self.fit.notes
-
-    @property
-    def best(self) -> Noise:
-        """The noise with the least held-out nats, its parameters as estimated from all rows."""
-        return self.fit.noise
-
-    @cached_property
-    def ties(self) -> list[str]:
-        """The noises that are not clearly worse than the best, and the best itself."""
-        return [score.name for score in self.scores if self._gap(score)[0] <= TIE * self._gap(score)[1]]
-
-    def _gap(self, score: Score) -> tuple[float, float]:
-        """How much worse than the best, with the standard error of the paired difference."""
-        away = score.nll - self.scores[0].nll
-        return float(np.average(away, weights=score.weight)), standard_error(away, score.weight)
-
-    @cached_property
-    def table(self) -> list[dict[str, Any]]:
-        """One record per noise, the best first."""
-        records = []
-        for score in self.scores:
-            gap, gap_error = self._gap(score)
-            records.append(
-                {
-                    "noise": score.name,
-                    "nats": score.mean,
-                    "error": score.error,
-                    "worse": gap,
-                    "worse_error": gap_error,
-                    "tied": score.name in self.ties,
-                    "ks": score.ks,
-                    **{f"coverage_{100 * level:g}": score.coverage(level) for level in LEVELS},
-                    "converged": score.converged,
-                }
-            )
-        return records
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        numeric = not isinstance(self.best, Categorical)
-        deciles = {}
-        for score in self.scores if numeric else ():
-            observed, predicted = score.by_decile(self.y)
-            deciles[score.name] = {"observed": observed.tolist(), "predicted": predicted.tolist()}
-        return {
-            "target": self.target,
-            "rows": len(self.y),
-            "folds": self.folds,
-            "table": self.table,
-            "best": repr(self.best),
-            "ties": self.ties,
-            "refused": self.refused,
-            "resolution": self.resolution,
-            "deciles": deciles,
-            "notes": self.notes,
-            "conclusion": self.conclusion,
-        }
-
-    @property
-    def conclusion(self) -> str:
-        """What to use, how sure that is, and what to try if nothing fits."""
-        return _sentence(self)
-
-    def __rich_console__(self, console: Any, options: Any) -> Any:
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title="Held-out nats per row", caption=self.resolution, caption_justify="left")
-        for column in ("noise", "nats", "±", "worse by", "±", "KS", *(f"{100 * level:g}%" for level in LEVELS)):
-            table.add_column(column, justify="left" if column == "noise" else "right")
-        for record in self.table:
-            name = f"{record['noise']} (tied)" if record["tied"] and record["worse"] else record["noise"]
-            gap = ("", "") if not record["worse"] else (f"{record['worse']:.4f}", f"{record['worse_error']:.4f}")
-            judged = [f"{record['ks']:.3f}", *(f"{100 * record[f'coverage_{100 * level:g}']:.1f}%" for level in LEVELS)]
-            if np.isnan(record["ks"]):
-                judged = ["–"] * len(judged)
-            table.add_row(Text(name), f"{record['nats']:.4f}", f"{record['error']:.4f}", *gap, *judged)
-        yield table
-        for name, reason in self.refused.items():
-            yield Text(f"{name}: {reason}")
-        yield from map(Text, self.notes)
-        yield Text(self.conclusion)
-
-    def __repr__(self) -> str:
-        return as_text(self)
 
 
 def compare(
@@ -414,42 +252,4 @@ def _quiet_fit(design: Design, y: Any, noise: Noise, prior: Prior, values: dict[
 
 def _name(noise: Noise) -> str:
     """The family, and what is stated beside the defaults."""
-    return _code(noise).removesuffix("()")
-
-
-def _code(law: Any) -> str:
-    """The shortest call that makes the law."""
-    kind = type(law)
-    return f"{kind.__name__}()" if kind in (*NOISES, Categorical, Flat) and law == kind() else repr(law)
-
-
-# ---- words -----------------------------------------------------------------------------------------------------------
-
-
-def _sentence(comparison: Comparison) -> str:
-    best = comparison.scores[0]
-    tied = [name for name in comparison.ties if name != best.name]
-    sure = (
-        f"{best.name} explains {comparison.target} best, {best.mean:.4f} nats per row held out"
-        if not tied
-        else f"{best.name} and {', '.join(tied)} explain {comparison.target} equally well within the error, "
-        f"{best.mean:.4f} nats per row held out"
-    )
-    if len(comparison.scores) > 1 and not tied:
-        gap, error = comparison._gap(comparison.scores[1])
-        sure += f", {gap:.4f} ± {error:.4f} better than {comparison.scores[1].name}"
-    classes = isinstance(best.noise, Categorical | Bernoulli)
-    noise = "" if classes else f"nl.{_code(best.noise)}, "
-    call = f"nl.{'Classifier' if classes else 'Regressor'}({noise}prior=nl.{_code(comparison.prior)}).fit(X, y)"
-    loss = FAMILIES[type(best.noise).__name__.lower()].summary[0]
-    text = f"{sure}. Its loss is the {loss}; the call is {call}."
-    limit = 1.63 / np.sqrt(len(best.transform)) + 0.02
-    if not isinstance(best.noise, Categorical) and best.ks > limit:
-        outside = 1 - best.coverage(0.95)
-        hint = (
-            "there are more extreme values than it expects: try Huber or Laplace noise, or a log link"
-            if outside > 0.08
-            else "the shape differs in the middle: look for excess zeros, several groups in one, or a missing column"
-        )
-        text += f" But it is not well calibrated (KS distance {best.ks:.3f}): {hint}."
-    return text
+    return shortest_call(noise).removesuffix("()")

@@ -11,7 +11,7 @@ from neglog.inference.summary import equation
 from neglog.report import figures
 
 if TYPE_CHECKING:
-    from neglog.inference.compare import Comparison
+    from neglog.inference.comparison import Comparison
 
 __all__ = ["render", "write_report"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 
 if TYPE_CHECKING:
-    from neglog.inference.compare import Comparison, Score
+    from neglog.inference.comparison import Comparison, Score
     from neglog.inference.result import Fit
 
 INK, ACCENT, PALE = "#4f7cc4", "#d1603f", "#98a3af"  # readable on white and on black
