@@ -1,7 +1,8 @@
 """What every distribution can do (Distribution), and what it can do as a noise (Noise) or as a prior (Prior)."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,10 +55,15 @@ class Distribution(ABC):
         """The parameters by name; None where unknown."""
         return {name: self.__dict__[f"_{name}"] for name in self.domains}
 
-    def __getattr__(self, name: str) -> Any:
-        if name in type(self).domains:
-            return self.__dict__[f"_{name}"]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+    def __init_subclass__(cls) -> None:
+        """Each parameter becomes a property, but for one that has the name of a method."""
+        for name in cls.__dict__.get("domains", ()):
+            if not hasattr(cls, name):
+                setattr(cls, name, property(attrgetter(f"_{name}")))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(

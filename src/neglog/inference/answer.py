@@ -11,7 +11,7 @@ from neglog.inference.targets import Target
 from neglog.solvers.objective import Objective
 from neglog.solvers.penalty import Penalty
 
-SAMPLE_SHARES = (1 / 128, 1 / 16)  # of the rows, for the start
+SAMPLE_SHARE = 1 / 16  # of the rows, for the start
 SAMPLE_PER_COLUMN = 50  # rows, at least
 WORTH_SAMPLING = 400_000  # numbers in X, at least
 
@@ -77,11 +77,10 @@ class Task:
         """The same question about some of the rows."""
         return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows))
 
-    def samples(self) -> list[slice]:
-        """Evenly spread rows to start on, few and then more, where there are enough for that to pay."""
+    def sample(self) -> slice | None:
+        """Evenly spread rows to start on, where there are enough for that to pay."""
         rows, columns = self.engine.rows, self.engine.columns
         if rows * columns < WORTH_SAMPLING:
-            return []
-        counts = [max(SAMPLE_PER_COLUMN * columns, int(rows * share)) for share in SAMPLE_SHARES]
-        steps = [rows // count for count in counts]
-        return [slice(None, None, step) for step in dict.fromkeys(steps) if step >= 4]
+            return None
+        step = rows // max(SAMPLE_PER_COLUMN * columns, int(rows * SAMPLE_SHARE))
+        return slice(None, None, step) if step >= 4 else None

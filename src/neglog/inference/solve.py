@@ -88,15 +88,14 @@ def _solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers 
 
 
 def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
-    """On samples of the rows first. The last one's curvature then serves for all rows, which need gradients only."""
+    """On a sample of the rows first. Its curvature then serves for all rows, which need gradients only."""
     matrix = None
-    for rows in task.samples():
+    rows = task.sample()
+    if rows is not None:
         first = newton(task.objective(task.engine.take(rows), rows), theta, 0.3, 25)
-        if not np.isfinite(first.point.value):
-            break
-        theta, matrix = first.point.theta, first.point.hessian
-        if first.null is not None:  # the sample does not know all columns
-            matrix = None
+        if np.isfinite(first.point.value):
+            theta = first.point.theta
+            matrix = first.point.hessian if first.null is None else None  # or the sample does not know all columns
     return finish(objective, theta, matrix, task.tol, task.max_iter)
 
 
@@ -126,11 +125,11 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solu
     if engine.width > WIDE:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
     matrix = None
-    for rows in task.samples():
+    rows = task.sample()
+    if rows is not None:
         first = proximal_newton(task.objective(engine.take(rows), rows), theta, 0.3, 25)
-        if not np.isfinite(first.point.value):
-            break
-        theta, matrix = first.point.theta, first.matrix
+        if np.isfinite(first.point.value):
+            theta, matrix = first.point.theta, first.matrix
     return proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
 
 
@@ -192,7 +191,7 @@ def _solve_squares(task: Task) -> Answer:
     engine = task.engine
     theta = task.penalty.centre + task.penalty.kink
     # a few gradients cost less than a Gram matrix
-    rough = task.tol >= 1e-3 and engine.columns > MANY and bool(task.samples())
+    rough = task.tol >= 1e-3 and engine.columns > MANY and task.sample() is not None
     if not task.penalty.smooth and (engine.width > WIDE or rough):
         return _answer(task, _minimise_absolute(task, task.objective(engine), theta))
     if engine.rows * engine.columns <= FEW and task.penalty.smooth and not task.target.open:
@@ -264,7 +263,8 @@ def _solve_huber(task: Task, target: HuberTarget) -> Answer:
         return ConcomitantObjective(engine, penalty, count, place, target.total() / count)
 
     matrix = None
-    for rows in task.samples():
+    rows = task.sample()
+    if rows is not None:
         first = newton(objective(wide.take(rows), rows), theta, 0.3, 50)
         theta, matrix = first.point.theta, None if first.null is not None else first.point.hessian
     solution = finish(objective(wide, None), theta, matrix, task.tol, task.max_iter)
