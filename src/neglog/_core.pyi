@@ -114,6 +114,15 @@ class Problem:
         threads: int,
     ) -> tuple[bool, int, float, float, float]: ...
 
+class Density:
+    """A log density for samplers that call C functions; addresses of the functions and of what they are called with."""
+
+    log_density: int
+    same_draw: int
+    data: int
+
+# log p(x) = -factor loss(x) - x' bend x / 2 - slope' x
+def density(problem: Problem, factor: float, bend: Input, slope: Input) -> Density: ...
 def predict_rows(table: Table, theta: Input, classes: int, offset: Input | None, eta: Output, threads: int) -> None: ...
 
 # The smallest pivot of the matrix at unit diagonal; x is the solution if that is positive.

@@ -1,5 +1,6 @@
 """No-U-Turn sampling against truths that are known, and the calibration of posteriors by simulation."""
 
+import ctypes
 import warnings
 
 import numpy as np
@@ -9,6 +10,8 @@ import neglog as nl
 
 pytest.importorskip("nutpie", reason="the sampler, of the extra neglog[bayes]")
 pytest.importorskip("arviz", reason="its diagnostics, of the extra neglog[bayes]")
+
+from neglog.inference.nuts import Density
 
 
 def regression(n=80, d=2, seed=0):
@@ -38,6 +41,26 @@ def test_gaussian_noise_against_the_exact_posterior():
     assert draws.divergences == 0
     assert np.max(draws.rhat) < 1.02
     assert draws.complete
+
+
+def test_the_density_of_the_core_is_that_of_python():
+    X, eta, rng = regression()
+    fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(loc=0.1, scale=[0.5, np.inf]))
+    density = Density(fit._joint)
+    law, x, gradient, value = density.in_core(), rng.normal(size=3), np.empty(3), np.empty(1)
+    number, pointer = ctypes.c_int64, ctypes.c_void_p
+    function = ctypes.CFUNCTYPE(number, number, pointer, pointer, pointer, pointer)(law.log_density)
+    at = rng.normal(size=3)
+    differences = []
+    for place in (x, at):
+        expected, slope = density(place)
+        code = function(3, place.ctypes.data, gradient.ctypes.data, value.ctypes.data, law.data)
+        assert code == 0
+        np.testing.assert_allclose(gradient, slope, rtol=1e-12)
+        differences.append(value[0] - expected)
+    assert differences[0] == pytest.approx(differences[1], abs=1e-10)  # each is known up to a constant
+    far = np.full(3, 1e6)
+    assert function(3, far.ctypes.data, gradient.ctypes.data, value.ctypes.data, law.data) == 1
 
 
 def test_poisson_rate_against_its_conjugate():

@@ -15,6 +15,7 @@
 #include "absolute.hpp"
 #include "blocks.hpp"
 #include "columns.hpp"
+#include "density.hpp"
 #include "kernels.hpp"
 #include "passes.hpp"
 #include "systems.hpp"
@@ -269,6 +270,18 @@ struct Problem {
     }
 };
 
+// A sampler calls the C functions at the addresses of the returned object, with the object's own.
+Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope) {
+    const std::size_t n = problem.table.columns(problem.pass.response) * problem.pass.classes;
+    if (slope.size() != n || bend.size() != n * n) throw nb::value_error("bend and slope do not fit the table");
+    return {*active, problem.table, problem.pass, factor, {bend.data(), bend.data() + n * n}, {slope.data(), slope.data() + n}};
+}
+
+template <class Pointer>
+std::uintptr_t address(Pointer pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
 void predict_rows(const OwningTable& table, const Doubles& theta, std::size_t classes, const std::optional<Input>& offset,
                   const DoublesOut& eta, std::size_t threads) {
     if (theta.size() != table.columns(false) * classes || eta.size() != table.rows * classes) throw nb::value_error("theta and eta do not fit the table");
@@ -470,4 +483,9 @@ NB_MODULE(_core, m) {
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
+    nb::class_<Density>(m, "Density")
+        .def_prop_ro("log_density", [](const Density&) { return address(&log_density); })
+        .def_prop_ro("same_draw", [](const Density&) { return address(&same_draw); })
+        .def_prop_ro("data", [](const Density& law) { return address(&law); });
+    m.def("density", &density, nb::keep_alive<0, 1>(), "problem"_a, "factor"_a, "bend"_a, "slope"_a);
 }

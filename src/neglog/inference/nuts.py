@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neglog import _core
 from neglog.design.blocks import Dense
 from neglog.design.design import Design, Schema
 from neglog.distributions import Bernoulli, Categorical
@@ -208,6 +209,17 @@ class Density:
         z = self.centre + x @ self.root.T
         return np.concatenate([z[..., : self.width], self._bound(z[..., self.width :])], axis=-1)
 
+    def in_core(self) -> Any:
+        """The same density as a C function, where the rows are in these coordinates and nothing but a quadratic is
+        added; else None.
+        """
+        penalty = self.joint.task.penalty
+        if not (self.white and penalty.smooth and isinstance(self.dispersion, Known) and not self.joint.names):
+            return None
+        _, pull = penalty.quadratic(self.centre[: self.width])
+        bend = np.ascontiguousarray((self.root.T * penalty.bend) @ self.root)
+        return _core.density(self.engine.problem, 1 / self.dispersion.dispersion, bend, self.root.T @ pull)
+
     def __call__(self, x: Numbers) -> tuple[float, Numbers]:
         """The log density up to a constant, and its gradient."""
         z = self.centre + self.root @ x
@@ -279,25 +291,16 @@ def nuts_posterior(
             raise ValueError(f"{name} must be at least 1, but is {value}")
     try:
         import nutpie
-        from nutpie.compiled_pyfunc import from_pyfunc
     except ImportError:
         raise ImportError('method="nuts" needs nutpie and ArviZ: pip install "neglog[bayes]"') from None
+    from neglog.inference.sampler import compiled
+
     density = Density(joint)
-    size = density.root.shape[1]
     generator = np.random.default_rng(rng)
-    model = from_pyfunc(
-        size,
-        lambda: lambda x: density(x),
-        lambda *_: lambda x: {"x": np.asarray(x)},
-        [np.dtype(np.float64)],
-        [(size,)],
-        ["x"],
-        make_initial_point_fn=lambda seed: np.random.default_rng(seed).standard_normal(size),
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = nutpie.sample(
-            model,
+            compiled(density, density.root.shape[1]),
             draws=draws,
             tune=tune,
             chains=chains,
