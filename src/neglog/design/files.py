@@ -9,6 +9,7 @@ SAMPLE = 1 << 16  # characters from which the delimiter is guessed
 DELIMITERS = ",;\t|"
 ROWS_AT_ONCE = 100_000
 PARQUET, ARROW, TEXT = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".txt")
+ENDINGS = (*PARQUET, *TEXT, *ARROW)
 
 
 def open_table(path: str | Path) -> Any:
@@ -28,7 +29,7 @@ def open_table(path: str | Path) -> Any:
 
         parsing = arrow_csv.ParseOptions(delimiter=delimiter_of(path))
         empty_is_missing = arrow_csv.ConvertOptions(strings_can_be_null=True)
-        return arrow_csv.read_csv(_stream(path), parse_options=parsing, convert_options=empty_is_missing)
+        return arrow_csv.read_csv(open_stream(path), parse_options=parsing, convert_options=empty_is_missing)
 
 
 def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
@@ -53,11 +54,11 @@ def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
             from pyarrow import csv as arrow_csv
 
             parsing = arrow_csv.ParseOptions(delimiter=delimiter_of(path))
-            with arrow_csv.open_csv(_stream(path), parse_options=parsing) as reader:
+            with arrow_csv.open_csv(open_stream(path), parse_options=parsing) as reader:
                 booleans = {field.name for field in reader.schema if pa.types.is_boolean(field.type)}
             stated = {name: dtype for name, dtype in types.items() if dtype is not None and name not in booleans}
             reading = arrow_csv.ConvertOptions(column_types=stated, strings_can_be_null=True)
-            with arrow_csv.open_csv(_stream(path), parse_options=parsing, convert_options=reading) as reader:
+            with arrow_csv.open_csv(open_stream(path), parse_options=parsing, convert_options=reading) as reader:
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
 
@@ -74,14 +75,14 @@ def kind_of_file(path: Path) -> str:
         if ending in known:
             return kind
     raise ValueError(
-        f"{path} has the ending {path.suffix!r}; known are {', '.join([*PARQUET, *TEXT, *ARROW])}, and .gz, .bz2 or "
+        f"{path} has the ending {path.suffix!r}; known are {', '.join(ENDINGS)}, and .gz, .bz2 or "
         ".zst after those of text"
     )
 
 
 def delimiter_of(path: Path) -> str:
     """What stands between the values of a text file, from its first lines."""
-    with _stream(path) as file:
+    with open_stream(path) as file:
         head = file.read(SAMPLE).decode("utf-8", errors="replace")
     if ".tsv" in path.suffixes:
         return "\t"
@@ -92,10 +93,11 @@ def delimiter_of(path: Path) -> str:
         return max(DELIMITERS, key=lines[0].count)
 
 
-def _stream(path: Path) -> Any:
+def open_stream(path: Path) -> Any:
+    """The bytes of a file, decompressed."""
     import pyarrow as pa
 
-    return pa.input_stream(str(path), compression="detect")
+    return pa.inputopen_stream(str(path), compression="detect")
 
 
 class _plain_errors:  # noqa: N801 - a context manager that reads like a word

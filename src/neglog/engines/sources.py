@@ -1,0 +1,62 @@
+"""Rows that are not in memory: a source hands them out as Arrow tables, piece by piece, and sums what is made of them."""
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, Protocol
+
+# What is done with one table: (table, number of its first row among all rows) -> something that `added` can add.
+Work = Callable[[Any, int], Any]
+
+
+class Source(Protocol):
+    """Where the rows live: files here, or partitions of a cluster.
+
+    Pieces have a fixed order, and sums are made in that order (or in a tree over it), so that they do not depend on how
+    many workers there are.
+    """
+
+    types: dict[str, Any]  # of all columns, as Arrow's
+    lengths: list[int] | None  # rows of each piece, once a pass has counted them
+
+    def total(self, work: Work, columns: list[str], *, count: Callable[[Any], int] | None = None) -> Any:
+        """The sum of the work over all pieces, reading these columns only. `count` tells a piece's rows from its
+        result: in the first pass, when nobody knows them yet.
+        """
+        ...
+
+    def where(self, row: int) -> str:
+        """The place of a row as people look for it: the file and the row in it."""
+        ...
+
+
+def added(one: Any, other: Any) -> Any:
+    """The sum of two results: numbers, arrays, and tuples, dicts and dataclasses of them; lists are joined."""
+    if one is None or other is None:
+        return one if other is None else other
+    if hasattr(one, "__add__") and not isinstance(one, tuple):
+        return one + other
+    if isinstance(one, tuple):
+        return type(one)(*map(added, one, other)) if hasattr(one, "_fields") else tuple(map(added, one, other))
+    if isinstance(one, dict):
+        return {key: added(one.get(key), other.get(key)) for key in one | other}
+    if is_dataclass(one):
+        return type(one)(*(added(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)))
+    raise TypeError(f"results of the type {type(one).__name__} cannot be added")
+
+
+def folded(results: Any) -> Any:
+    """The sum of many results in their order."""
+    total = None
+    for result in results:
+        total = added(total, result)
+    return total
+
+
+def first_rows(lengths: list[int] | None, count: int) -> list[int]:
+    """The number of the first row of each piece; 0 while lengths are unknown."""
+    if lengths is None:
+        return [0] * count
+    firsts = [0]
+    for length in lengths[:-1]:
+        firsts.append(firsts[-1] + length)
+    return firsts
