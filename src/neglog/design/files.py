@@ -97,7 +97,7 @@ def open_stream(path: Path) -> Any:
     """The bytes of a file, decompressed."""
     import pyarrow as pa
 
-    return pa.inputopen_stream(str(path), compression="detect")
+    return pa.input_stream(str(path), compression="detect")
 
 
 class _plain_errors:  # noqa: N801 - a context manager that reads like a word

@@ -1,8 +1,8 @@
 """Rows in files: Parquet, CSV or Arrow files, one or many, larger than memory.
 
-A pass decodes pieces (row groups of a Parquet file, whole files otherwise) and works on them in as many threads as there
-are processors; each thread holds one batch of rows, so that memory does not grow with the files. What the pieces give is
-added in their order.
+A pass decodes pieces (row groups of a Parquet file, whole files otherwise) and works on them in as many threads as
+there are processors; each thread holds one batch of rows, so that memory does not grow with the files. What the pieces
+give is added in their order.
 """
 
 import os

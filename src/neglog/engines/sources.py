@@ -1,4 +1,4 @@
-"""Rows that are not in memory: a source hands them out as Arrow tables, piece by piece, and sums what is made of them."""
+"""Rows that are not in memory: a source hands them out as Arrow tables and sums what is made of them."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -40,7 +40,8 @@ def added(one: Any, other: Any) -> Any:
     if isinstance(one, dict):
         return {key: added(one.get(key), other.get(key)) for key in one | other}
     if is_dataclass(one):
-        return type(one)(*(added(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)))
+        kind: Any = type(one)
+        return kind(*(added(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)))
     raise TypeError(f"results of the type {type(one).__name__} cannot be added")
 
 
