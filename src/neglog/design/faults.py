@@ -1,6 +1,6 @@
 """Values that no fit can use, missing or infinite: where they are and how to say it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,15 +31,20 @@ class Fault:
         """The fault of having such values in these rows, which are in ascending order and not none."""
         return cls(column, kind, len(rows), int(rows[0]))
 
+    def __add__(self, later: "Fault") -> "Fault":
+        return Fault(self.column, self.kind, self.count + later.count, self.first)
 
-def refusal(faults: Iterable[Fault], owner: str = "X") -> ValueError:
+
+def refusal(faults: Iterable[Fault], owner: str = "X", place: Callable[[int], str] = "row {}".format) -> ValueError:
     """The error that names the columns, the counts, the first rows, and what to do."""
     faults = list(faults)
     sentences = []
     for kind, advice in ADVICE.items():
         found = [fault for fault in faults if fault.kind == kind]
         if found:
-            shown = [f"{fault.column!r} has {fault.count}, the first in row {fault.first}" for fault in found[:SHOWN]]
+            shown = [
+                f"{fault.column!r} has {fault.count}, the first in {place(fault.first)}" for fault in found[:SHOWN]
+            ]
             more = [f"and {len(found) - SHOWN} more columns"] if len(found) > SHOWN else []
             sentences.append(f"{owner} has {kind} values: column {'; '.join(shown + more)}; {advice}")
     return ValueError(". ".join(sentences))

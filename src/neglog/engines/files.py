@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from neglog.design.files import ENDINGS, delimiter_of, kind_of_file, open_stream
 from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
-from neglog.engines.sources import Work, added, first_rows, folded
+from neglog.engines.sources import Work, added, first_rows, folded, piece_and_row
 
 ROWS_AT_ONCE = 1 << 16  # of a batch
 ROWS_OF_PIECE = 1 << 18  # row groups are put together until they have so many
@@ -97,11 +97,9 @@ class Files:
 
     def where(self, row: int) -> str:
         """The file of a row, and the row's number in it."""
-        firsts = first_rows(self.lengths, len(self.pieces))
-        for piece, first in reversed(list(zip(self.pieces, firsts, strict=True))):
-            if row >= first:
-                return f"{piece.path}, row {row - first + piece.first_in_file:,}"
-        return f"row {row:,}"
+        number, row = piece_and_row(row, self.lengths)
+        piece = self.pieces[number]
+        return f"row {row + piece.first_in_file:,} of {piece.path}"
 
 
 class Stopped(Exception):  # noqa: N818 - nothing went wrong
@@ -147,9 +145,9 @@ def batches(piece: Piece, reading: list[tuple[str, Any]]) -> Iterator[Any]:
 
 def _parquet_batches(piece: Piece, own: dict[str, Any]) -> Iterator[Any]:
     from pyarrow import parquet
-    from pyarrow.types import is_dictionary
+    from pyarrow.types import is_dictionary, is_string
 
-    coded = [name for name, dtype in own.items() if is_dictionary(dtype)]
+    coded = [name for name, dtype in own.items() if is_dictionary(dtype) and is_string(dtype.value_type)]
     with parquet.ParquetFile(piece.path, read_dictionary=coded, buffer_size=1 << 20) as file:
         yield from file.iter_batches(
             ROWS_AT_ONCE, row_groups=list(piece.groups or ()), columns=list(own), use_threads=False
@@ -171,7 +169,7 @@ def _text_batches(piece: Piece, own: dict[str, Any]) -> Iterator[Any]:
     from pyarrow import csv
 
     path = Path(piece.path)
-    plain = {name: pa.string() if pa.types.is_dictionary(dtype) else dtype for name, dtype in own.items()}
+    plain = {name: dtype.value_type if pa.types.is_dictionary(dtype) else dtype for name, dtype in own.items()}
     with csv.open_csv(
         open_stream(path),
         read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),  # whose errors name the line
@@ -313,8 +311,10 @@ def _as_read(dtype: Any, kind: str) -> Any:
     """
     import pyarrow as pa
 
-    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_dictionary(dtype):
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
         return _coded(pa.string())
+    if pa.types.is_dictionary(dtype):
+        return _coded(dtype.value_type)
     if kind == "text" and (pa.types.is_integer(dtype) or pa.types.is_null(dtype)):
         return pa.float64()
     return dtype

@@ -39,6 +39,9 @@ class Memory:
     columns; for classes, one such row after the other. `public` and `native` translate.
     """
 
+    streamed = False  # whether each pass has to read the rows again
+    cheap_curvature = False  # whether second derivatives cost little beside the rest of a pass
+
     def __init__(
         self,
         design: Design,

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 # What is done with one table: (table, number of its first row among all rows) -> something that `added` can add.
 Work = Callable[[Any, int], Any]
 
@@ -53,11 +55,33 @@ def folded(results: Any) -> Any:
     return total
 
 
+PIECE = 40  # bits of a row's number in its piece, until the lengths of pieces are known
+
+
 def first_rows(lengths: list[int] | None, count: int) -> list[int]:
-    """The number of the first row of each piece; 0 while lengths are unknown."""
+    """The number of the first row of each piece; while lengths are unknown, the piece's own number in the high bits."""
     if lengths is None:
-        return [0] * count
+        return [piece << PIECE for piece in range(count)]
     firsts = [0]
     for length in lengths[:-1]:
         firsts.append(firsts[-1] + length)
-    return firsts
+    return firsts[:count]
+
+
+def final_numbers(numbers: Any, lengths: list[int] | None) -> Any:
+    """Numbers given while lengths were unknown as they are now."""
+    assert lengths is not None
+    firsts = np.array(first_rows(lengths, len(lengths)))
+    pieces = numbers >> PIECE
+    return np.where(pieces > 0, firsts[pieces] + (numbers & ((1 << PIECE) - 1)), numbers)
+
+
+def piece_and_row(row: int, lengths: list[int] | None) -> tuple[int, int]:
+    """Which piece a row is in, and its number there."""
+    if lengths is None or row >> PIECE:
+        return row >> PIECE, row & ((1 << PIECE) - 1)
+    piece = 0
+    while piece < len(lengths) - 1 and row >= lengths[piece]:
+        row -= lengths[piece]
+        piece += 1
+    return piece, row

@@ -7,6 +7,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
+from neglog.inference.targets import Target
 from neglog.solvers.absolute import AbsoluteSolution, MemoryRows, Rows, Status, least_absolute
 
 ROUNDS = 200  # of scale and coefficients in turn
@@ -39,11 +40,7 @@ class EngineRows(MemoryRows):
 def solve_absolute(task: Task) -> Answer:
     """The exact minimum; with an open scale and a prior, scale and coefficients in turn until neither moves."""
     target, engine, penalty = task.target, task.engine, task.penalty
-    if target.noise.link.name != "identity":
-        raise ValueError(
-            f"Laplace noise is fitted with the identity link only, but has {target.noise.link.name!r}; "
-            "Huber(delta=0.1) is close to it and takes other links, LogNormal suits multiplicative errors"
-        )
+    check_link(target)
     kept = engine if engine.weight is None or engine.weight.all() else engine.take(np.flatnonzero(engine.weight))
     data = EngineRows(kept)
     dispersion = target.dispersion()
@@ -66,8 +63,8 @@ def solve_absolute(task: Task) -> Answer:
     rounds = 0
     while True:
         rounds += 1
-        solution = least_absolute(data, None, _prior_rows(penalty, phi), _ridge(penalty, phi), theta)
-        theta = _at_kinks(solution, penalty, data.rows)
+        solution = least_absolute(data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta)
+        theta = at_kinks(solution, penalty, data.rows)
         following = dispersion.profile(_loss(data, data.residuals(theta))).dispersion
         settled = penalty.flat.all() or abs(following / phi - 1) <= 1e-12
         phi = following
@@ -83,6 +80,15 @@ def solve_absolute(task: Task) -> Answer:
     if not answer.converged:
         answer.notes.append(f"Not converged: {solution.message}")
     return answer
+
+
+def check_link(target: Target) -> None:
+    """Only the identity makes it a linear programme."""
+    if target.noise.link.name != "identity":
+        raise ValueError(
+            f"Laplace noise is fitted with the identity link only, but has {target.noise.link.name!r}; "
+            "Huber(delta=0.1) is close to it and takes other links, LogNormal suits multiplicative errors"
+        )
 
 
 def _constant(data: EngineRows, penalty: Any) -> AbsoluteSolution | None:
@@ -103,22 +109,31 @@ def _constant(data: EngineRows, penalty: Any) -> AbsoluteSolution | None:
     others = engine.transposed(np.sign(data.y - middle) * w)
     balance = engine.with_rows(np.zeros(data.rows), np.where(tied, w, 0.0))
     gram = balance.moments()[:-1, :-1]
+    v, off = balanced(others, gram)
+    share = balance.predict(v)[tied]
+    if np.max(np.abs(share)) > 1 or off > 1e-9:
+        return None
+    theta[0] = middle
+    rows = np.flatnonzero(tied)
+    return constant_solution(theta, float(w @ np.abs(data.y - middle)), rows, w[rows] * share, off)
+
+
+def balanced(others: Numbers, gram: Numbers) -> tuple[Numbers, float]:
+    """v such that the multipliers w x'v of the tied rows, whose Gram matrix is given, balance the signs of the others;
+    and what is left of them, relative to what was summed.
+    """
     scale = 1 / np.sqrt(np.where(gram.diagonal() > 0, gram.diagonal(), 1.0))
     inverse = np.linalg.pinv(gram * scale * scale[:, None], rcond=1e-12, hermitian=True) * scale * scale[:, None]
     v = -inverse @ others
     v -= inverse @ (others + gram @ v)  # what rounding left
-    share = balance.predict(v)[tied]
     excess, summed = others + gram @ v, np.abs(others) + np.abs(gram) @ np.abs(v)
-    off = float(np.max(np.abs(excess) / np.maximum(summed, np.finfo(float).tiny), initial=0.0))
-    if np.max(np.abs(share)) > 1 or off > 1e-9:
-        return None
-    theta[0] = middle
+    return v, float(np.max(np.abs(excess) / np.maximum(summed, np.finfo(float).tiny), initial=0.0))
+
+
+def constant_solution(theta: Numbers, objective: float, tied: Any, dual: Numbers, off: float) -> AbsoluteSolution:
+    """A solution without a basis: all rows that hold it are tied."""
     nothing = np.empty(0)
-    objective = float(w @ np.abs(data.y - middle))
-    rows = np.flatnonzero(tied)
-    return AbsoluteSolution(
-        theta, objective, nothing.astype(int), nothing, rows, w[rows] * share, 0.0, off, 1, 0, Status.OPTIMAL
-    )
+    return AbsoluteSolution(theta, objective, nothing.astype(int), nothing, tied, dual, 0.0, off, 1, 0, Status.OPTIMAL)
 
 
 def _loss(data: EngineRows, residuals: Numbers) -> float:
@@ -126,7 +141,7 @@ def _loss(data: EngineRows, residuals: Numbers) -> float:
     return float(absolute.sum() if data.weights is None else data.weights @ absolute)
 
 
-def _prior_rows(penalty: Any, phi: float) -> Rows | None:
+def prior_rows(penalty: Any, phi: float) -> Rows | None:
     """A Laplace prior is an absolute loss of the coefficients themselves."""
     held = np.flatnonzero(penalty.strength)
     if not len(held):
@@ -134,7 +149,7 @@ def _prior_rows(penalty: Any, phi: float) -> Rows | None:
     return np.eye(len(penalty.strength))[held], penalty.kink[held], phi * penalty.strength[held]
 
 
-def _at_kinks(solution: Any, penalty: Any, rows: int) -> Numbers:
+def at_kinks(solution: Any, penalty: Any, rows: int) -> Numbers:
     """Rounding taken off the coefficients that the prior holds at their kink."""
     theta: Numbers = solution.theta.copy()
     held = np.flatnonzero(penalty.strength)[solution.basis[solution.basis >= rows] - rows]
@@ -142,5 +157,6 @@ def _at_kinks(solution: Any, penalty: Any, rows: int) -> Numbers:
     return theta
 
 
-def _ridge(penalty: Any, phi: float) -> tuple[Numbers, Numbers] | None:
+def ridge(penalty: Any, phi: float) -> tuple[Numbers, Numbers] | None:
+    """A Gaussian prior is a ridge."""
     return (phi * penalty.bend, penalty.centre) if penalty.bend.any() else None

@@ -1,10 +1,12 @@
 """The question a solver is given and the answer it returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from neglog.design.design import Design, Schema
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.targets import Target
@@ -43,6 +45,14 @@ class Task:
     tol: float
     max_iter: int
 
+    def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """function(task, *arguments), a sum over rows: where rows come in pieces, of the task of each piece."""
+        return function(self, *arguments)
+
+    def weight_of(self, rows: Any) -> float:
+        """The number of these rows, each counted by its weight."""
+        return self.target.total(rows=rows)
+
     def objective(self, engine: Any, rows: Any = slice(None), penalty: Penalty | None = None) -> Objective:
         """The objective on these rows, which count as much as all."""
         target = self.target
@@ -73,11 +83,31 @@ class Task:
         terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
         return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
 
-    def taken(self, rows: Numbers) -> "Task":
+    def taken(self, rows: Numbers) -> Self:
         """The same question about some of the rows."""
         return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows))
 
-    def sample(self) -> slice | None:
+    def in_memory(self) -> "Task":
+        """The same question about rows that are in memory: all, or a sample."""
+        return self
+
+    def target_summary(self) -> dict[str, Any]:
+        """What y is: its mean and range, or how often each class."""
+        y = np.asarray(self.target.raw)
+        if self.target.family == "softmax":
+            labels = self.target.classes  # type: ignore[attr-defined]
+            return dict(zip(map(str, labels), np.bincount(y.astype(int)).tolist(), strict=True))
+        zero = float(np.mean(y == 0))
+        return {"mean": float(y.mean()), "least": float(y.min()), "largest": float(y.max()), "share of 0": zero}
+
+    def without_columns(self) -> "Task":
+        """The same target explained by an intercept alone."""
+        engine = self.engine
+        design = Design((), engine.rows, 0, Schema(0))
+        bare = Memory(design, engine.y, engine.weight, engine.offset, engine.loss, intercept=True, centre=np.zeros(0))
+        return replace(self, engine=bare, penalty=Penalty.none(bare.width))
+
+    def sample(self) -> Any:
         """Evenly spread rows to start on, where there are enough for that to pay."""
         rows, columns = self.engine.rows, self.engine.columns
         if rows * columns < WORTH_SAMPLING:

@@ -53,6 +53,12 @@ class Compound(Amounts):
         other.__dict__["_positives"] = self.__dict__.setdefault("_positives", {})
         return other
 
+    def of_rows(self, y: Numbers, w: Numbers | None, p: Numbers | None) -> "Compound":
+        """The same noise with other rows, whose positive ones are not known yet."""
+        other: Compound = super().of_rows(y, w, p)
+        other.__dict__.pop("_positives", None)
+        return other
+
     def positives(self, rows: Any) -> "Positives":
         """The positive ones among these rows, which are collected once for all powers."""
         known = self.__dict__.setdefault("_positives", {})
@@ -87,14 +93,19 @@ class Compound(Amounts):
         above, found = 2 - self.power, self.positives(rows)
         return float(found.w @ (found.p * found.y**above)) / (above * (self.power - 1))
 
-    def power_slope(self, dispersion: float, eta: Numbers) -> float:
-        """The derivative in the power of the nll at raw predictions eta: that of the deviance, and that of C."""
-        log_mean = eta if self.noise.link.name == "log" else np.log(self.noise.link.inverse(eta))
+    def power_slope(self, dispersion: float, at_mean: float) -> float:
+        """The derivative in the power of the nll: that of the deviance, of which the predictions' part is given, and
+        that of C.
+        """
         found = self.positives(ALL)
-        at_mean = self._potential_slope(self.y, log_mean)
         at_y = float(found.w @ (found.p * self._potential_slope(found.y, np.log(found.y))))
-        deviance = self.total(at_mean if self.p is None else self.p * at_mean) - at_y
-        return deviance / dispersion + CompoundDispersion(self, ALL).power_sum(float(np.log(dispersion)))
+        return (at_mean - at_y) / dispersion + CompoundDispersion(self, ALL).power_sum(float(np.log(dispersion)))
+
+    def potential_slope(self, eta: Numbers) -> float:
+        """The predictions' part of it, over the rows."""
+        log_mean = eta if self.noise.link.name == "log" else np.log(self.noise.link.inverse(eta))
+        rows = self._potential_slope(self.y, log_mean)
+        return self.total(rows if self.p is None else self.p * rows)
 
     def _potential_slope(self, y: Numbers, log_mean: Numbers) -> Numbers:
         """The derivative in the power of mu^(2-p) / (2-p) - y mu^(1-p) / (1-p)."""

@@ -29,7 +29,9 @@ def _choose_smallest(task: Task, answer: Answer) -> None:
 
 
 def _look_for_separation(task: Task, answer: Answer) -> None:
-    direction = separating_direction(task)
+    if task.engine.streamed and answer.converged:  # a sample may be separated where all rows are not
+        return
+    direction = separating_direction(task.in_memory())
     if direction is None:
         return
     answer.converged = False

@@ -17,7 +17,9 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.joint import Joint
 from neglog.inference.loo import leave_one_out
 from neglog.inference.posterior import whitened
+from neglog.inference.prior_terms import make_penalty
 from neglog.inference.solve import about_middle, solve
+from neglog.inference.streamed import StreamedTask
 from neglog.inference.targets import Absolutes, Squares
 from neglog.solvers.penalty import Penalty
 
@@ -58,6 +60,8 @@ def learn(task: Task, prior: Any, standardize: bool | None) -> Learned:
     engine = task.engine
     if engine.design.columns == 0:
         raise ValueError("the scale of a prior cannot be learned without columns")
+    if engine.streamed:
+        return _learn_from_sample(task, prior, standardize)
     units = column_spreads(engine, task.target.w) if standardize in (None, True) else np.ones(engine.design.columns)
     if isinstance(prior, Laplace):
         return _learn_laplace(task, prior, units)
@@ -67,18 +71,33 @@ def learn(task: Task, prior: Any, standardize: bool | None) -> Learned:
     return problem.by_moments() if squares else problem.by_laplace()
 
 
-def on_unit_variance(prior: Any, engine: Memory, w: Numbers | None) -> Any:
+def _learn_from_sample(task: Task, prior: Any, standardize: bool | None) -> Learned:
+    """The scale from the rows in memory, then the fit of all: more rows make the scale little surer."""
+    small = task.in_memory()
+    prior = learn(small, prior, standardize).prior
+    task = replace(task, penalty=make_penalty(prior, task.engine))
+    answer = solve(task)
+    answer.notes.append(f"The scale of the prior was learned from a sample of {small.engine.rows:,} rows.")
+    return Learned(task, answer, prior)
+
+
+def on_unit_variance(prior: Any, task: Task) -> Any:
     """The prior for the columns as they are whose scale is stated for columns of unit variance."""
+    if task.engine.design.columns == 0:
+        return prior
+    if isinstance(task, StreamedTask):
+        return _in_units(prior, task.column_spreads())
+    return _in_units(prior, column_spreads(task.engine, task.target.w))
+
+
+def _in_units(prior: Any, spreads: Numbers) -> Any:
     if isinstance(prior, Flat):
         return prior
     if isinstance(prior, Product):
-        first, *others = (on_unit_variance(factor, engine, w) for factor in prior.factors)
+        first, *others = (_in_units(factor, spreads) for factor in prior.factors)
         for other in others:
             first = first * other
         return first
-    if engine.design.columns == 0:
-        return prior
-    spreads = column_spreads(engine, w)
     return type(prior)(prior.loc / spreads if np.any(prior.loc) else prior.loc, prior.scale / spreads)
 
 

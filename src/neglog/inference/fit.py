@@ -1,7 +1,9 @@
 """`nl.fit`: the most probable coefficients under a noise and a prior."""
 
 import math
+import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +12,19 @@ from numpy.typing import ArrayLike
 
 from neglog.design import is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
-from neglog.distributions import Flat, Gaussian, Laplace
+from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.categorical import Categorical
-from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
-from neglog.inference.answer import Task
+from neglog.inference.answer import Answer, Task
 from neglog.inference.diagnosis import diagnose
 from neglog.inference.evidence import is_open, learn, on_unit_variance
+from neglog.inference.opening import open_source, opened_source, watched
+from neglog.inference.prior_terms import make_penalty
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning, checked, class_offsets, combined_offset
 from neglog.inference.solve import solve
 from neglog.inference.targets import make_target
-from neglog.solvers.penalty import Penalty
 
 
 def fit(
@@ -41,13 +43,18 @@ def fit(
     rare: int = 0,
     tol: float = 1e-6,
     max_iter: int = 100,
+    engine: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[str], None] | None = None,
 ) -> Fit:
     """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with
     them.
 
     X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of
                    pandas, polars or Arrow, whose strings and categories become one coefficient per level and whose
-                   dates become days; or what `neglog.design.read` made of it, for several fits of the same table
+                   dates become days; or what `neglog.design.read` made of it, for several fits of the same table. Or
+                   data that need not fit in memory: a path, a glob or a directory of Parquet, CSV or Arrow files, or a
+                   Dask dataframe; y and the next four are then names of columns
     y              one value per row, or the name of a column of X, or a formula such as "y ~ a + log(b)", if formulaic
                    is installed; so are the next four, but for the formula
     noise          what y does around the prediction; parameters that are None are estimated
@@ -65,6 +72,9 @@ def fit(
                    done
     rare           levels of fewer rows than this have the effect 0
     tol            stop when the optimum is less than this many posterior standard deviations away
+    engine         "dask" reads files on the cluster of the current Dask client
+    cache          a directory for decoded copies of files, from which further passes read faster
+    progress       of fits of files: True shows a bar, a function is told each step; None shows one on a terminal
 
     A fit that did not reach the optimum warns and says why in `message`.
 
@@ -75,23 +85,46 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
-    with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
-        task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
-        if is_open(prior):
-            task, answer, prior = learn(task, prior, standardize)
-        else:
-            if standardize:
-                prior = on_unit_variance(prior, task.engine, task.target.w)
-                task.penalty = make_penalty(prior, task.engine)
-            answer = solve(task)
-    if not math.isfinite(answer.decrement + answer.theta.sum()):
-        task.engine.design.check_finite()
-    diagnose(task, answer)
+    source = opened_source(X, engine)
+    if source is not None:
+        _check_settings(prior, tol, max_iter)
+        with watched(source, progress), np.errstate(all="ignore"):
+            task: Task = open_source(
+                source, y, noise, prior, given, intercept=intercept, tol=tol, max_iter=max_iter, missing=missing,
+                rare=rare, cache=cache,
+            )  # fmt: skip
+            task.penalty = make_penalty(prior, task.engine)
+            task, answer, prior = _solved(task, prior, standardize)
+            diagnose(task, answer)
+    else:
+        with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
+            task, answer, prior = _solved(task, prior, standardize)
+        if not math.isfinite(answer.decrement + answer.theta.sum()):
+            task.engine.design.check_finite()
+        diagnose(task, answer)
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
     result = Fit(task, answer, prior, named)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
+
+
+def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
+    if not isinstance(prior, Prior):
+        raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
+    if not (tol > 0 and max_iter > 0):
+        raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
+
+
+def _solved(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+    """The answer, and the prior with its scale filled in, on the coefficients as they are."""
+    if is_open(prior):
+        return learn(task, prior, standardize)
+    if standardize:
+        prior = on_unit_variance(prior, task)
+        task.penalty = make_penalty(prior, task.engine)
+    return task, solve(task), prior
 
 
 def prepare(
@@ -107,10 +140,7 @@ def prepare(
     rare: int = 0,
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
-    if not isinstance(prior, Prior):
-        raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
-    if not (tol > 0 and max_iter > 0):
-        raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
+    _check_settings(prior, tol, max_iter)
     classes = isinstance(noise, Categorical)
     by_class = given["offset"] if classes else None
     given = {**given, "offset": None if classes else given["offset"]}
@@ -140,41 +170,3 @@ def opened(
         note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"
         design = replace(design, notes=(note, *design.notes))
     return design, values
-
-
-def make_penalty(prior: Prior, engine: Memory) -> Penalty:
-    """The prior's terms per coefficient, none for the intercept."""
-    nothing = np.zeros(engine.width)
-    bend = centre = strength = kink = nothing
-    for factor in prior.factors if isinstance(prior, Product) else (prior,):
-        if isinstance(factor, Flat):
-            continue
-        if not isinstance(factor, Gaussian | Laplace):
-            raise TypeError(
-                f"prior must be Flat(), Gaussian(scale=...), Laplace(scale=...) or a product of them, but is {prior!r}"
-            )
-        if factor.modelled:
-            raise ValueError(f"prior {factor!r}: the scale of a prior is a number, or None to learn it")
-        scale = _per_column(factor, "scale", engine.design)
-        if scale is None:  # it will be learned
-            continue
-        loc = _per_column(factor, "loc", engine.design)
-        if loc is None:
-            raise ValueError(f"{type(factor).__name__} prior: loc must be stated; only a scale can be learned")
-        centred = isinstance(loc, float) and loc == 0
-        middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
-        if isinstance(factor, Gaussian):
-            bend, centre = engine.native(1 / (scale * scale)), middle
-        else:
-            strength, kink = engine.native(1 / scale), middle
-    return Penalty(bend, centre, strength, kink)
-
-
-def _per_column(prior: Any, name: str, design: Design) -> Any:
-    value = getattr(prior, name)
-    if isinstance(value, np.ndarray) and value.shape != (design.columns,):
-        raise ValueError(
-            f"{type(prior).__name__} prior: {name} must be one number or one per coefficient, {design.columns} of them "
-            f"({', '.join(design.names[:3])}, …), but has the shape {np.shape(value)}"
-        )
-    return value

@@ -1,12 +1,13 @@
 """How sure the estimates are: the inverse of the observed information, prior included."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
+from neglog.inference.joint import Joint
 from neglog.inference.solve import at_power
 from neglog.inference.targets import Absolutes, HuberTarget
 from neglog.solvers.concomitant import ConcomitantObjective
@@ -36,8 +37,7 @@ def information_of(task: Task, answer: Answer) -> Information:
         objective.gauge = None
         point = objective.at(answer.theta, True)
         assert point.hessian is not None
-        # that classes may all be shifted alike says nothing about coefficients that sum to 0
-        covariance = inverse(point.hessian, _free(task, answer), pseudo=target.loss.classes > 1)
+        covariance = inverse(point.hessian, _free(task, answer), Joint(task, answer).basis())
         if target.open:
             noise = _of_dispersion(task, answer, objective, covariance)
     coefficients, intercepts = _public_errors(task, covariance)
@@ -47,7 +47,7 @@ def information_of(task: Task, answer: Answer) -> Information:
 def _objective_at(task: Task, answer: Answer) -> Objective:
     if isinstance(task.target, Compound) and task.target.noise.power is None:
         target = task.target.at_power(answer.noise.power)
-        task = Task(target, answer.engine, task.penalty, task.tol, task.max_iter)
+        task = replace(task, target=target, engine=answer.engine)
     objective = task.objective(answer.engine)
     objective.expected = isinstance(task.target, Absolutes)  # whose curvature is 0 almost everywhere
     return objective
@@ -59,22 +59,24 @@ def _free(task: Task, answer: Answer) -> Numbers:
     return np.asarray((penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink))
 
 
-def inverse(hessian: Numbers, free: Numbers, *, pseudo: bool = False) -> Numbers:
-    """The inverse over the free coefficients, NaN for the others.
+def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None) -> Numbers:
+    """The inverse over the free coefficients, NaN for the others, infinite variances where nothing is known.
 
-    In directions without information the variance is infinite, or left out (`pseudo`).
+    With a basis only directions in its span count: that classes may all be shifted alike says nothing about
+    coefficients that sum to 0.
     """
     inside = hessian[np.ix_(free, free)]
+    if basis is not None:
+        inside = basis[free].T @ inside @ basis[free]
     scale = 1 / np.sqrt(np.where(inside.diagonal() > 0, inside.diagonal(), 1.0))
     values, vectors = np.linalg.eigh(inside * scale * scale[:, None])
-    with np.errstate(divide="ignore"):
-        inverses = np.where(values > 1e-11 * max(1.0, values[-1]), 1 / np.where(values > 0, values, 1.0), np.inf)
-    known = np.isfinite(inverses)
-    spread = scale[:, None] * vectors
-    covariance = (spread[:, known] * inverses[known]) @ spread[:, known].T
-    open_ended = (np.abs(vectors[:, ~known]) > 1e-6).any(axis=1)
-    if not pseudo:
-        covariance[open_ended, open_ended] = np.inf
+    known = values > 1e-11 * max(1.0, values[-1])
+    spread, open_ended = scale[:, None] * vectors, np.abs(vectors[:, ~known])
+    if basis is not None:
+        spread, open_ended = basis[free] @ spread, np.abs(basis[free] @ vectors[:, ~known])
+    covariance = (spread[:, known] / values[known]) @ spread[:, known].T
+    lost = (open_ended > 1e-6).any(axis=1)
+    covariance[lost, lost] = np.inf
     full = np.full(hessian.shape, np.nan)
     full[np.ix_(free, free)] = covariance
     return full

@@ -4,7 +4,7 @@ The vector is (theta, v): theta in the core's order, v the open parameters of th
 take any value and where its prior is flat: the logarithm, but for the power of a Tweedie noise the power itself.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,12 +80,7 @@ class Joint:
 
     def slopes(self, eta: Numbers, target: Target) -> Numbers:
         """The derivative of each row's nll in v, (rows, len(v))."""
-        if not self.names:
-            return np.zeros((len(target.raw), 0))
-        law = with_precision(target.noise, target.p).given(eta)
-        gradient = law.parameter_gradient(target.raw)
-        parts = [gradient[name] if name == "power" else gradient[name] * getattr(law, name) for name in self.names]
-        return np.stack([self._without_idle(np.broadcast_to(part, eta.shape)) for part in parts], axis=-1)
+        return slopes(target, self.names, eta)
 
     def _without_idle(self, values: Any) -> Numbers:
         """Rows without weight may lie outside the support: they count nothing."""
@@ -96,10 +91,8 @@ class Joint:
         """Of the smooth part, in theta and in v."""
         target = self.target(v)
         point = self.objective(target).at(theta, False)
-        slopes = self.slopes(self.eta(theta), target) if self.names else np.zeros((1, 0))
-        if target.w is not None and self.names:
-            slopes = target.w[:, None] * slopes
-        return point.gradient, slopes.sum(axis=0)
+        in_v = replace(self.task, target=target).total(summed_slopes, self.names, theta) if self.names else np.zeros(0)
+        return point.gradient, np.asarray(in_v)
 
     def curvature(self) -> Curvature:
         """At the fit. In v by differences of the gradients, which are exact."""
@@ -165,3 +158,20 @@ class Joint:
 
     def _flat_columns(self) -> Numbers:
         return np.asarray(self.task.penalty.flat[: self.task.engine.columns][self.task.engine.places])
+
+
+def slopes(target: Target, names: tuple[str, ...], eta: Numbers) -> Numbers:
+    """The derivative of each row's nll in the noise's parameters, on their own scale; 0 for rows without weight."""
+    if not names:
+        return np.zeros((len(target.raw), 0))
+    law = with_precision(target.noise, target.p).given(eta)
+    gradient = law.parameter_gradient(target.raw)
+    parts = [gradient[name] if name == "power" else gradient[name] * getattr(law, name) for name in names]
+    columns = np.stack([np.broadcast_to(part, eta.shape) for part in parts], axis=-1)
+    return columns if target.w is None else np.where(target.w[:, None] > 0, columns, 0.0)
+
+
+def summed_slopes(task: Task, names: tuple[str, ...], theta: Numbers) -> Numbers:
+    """Their sum over rows, each counted by its weight."""
+    rows, w = slopes(task.target, names, task.engine.predict(theta)), task.target.w
+    return np.asarray(rows.sum(axis=0) if w is None else w @ rows)

@@ -39,6 +39,28 @@ COMPUTED = (
 )
 
 
+def sample_nll(task: Task, noise: Any, theta: Numbers) -> float:
+    """-log p of the rows, every constant included."""
+    target = task.target
+    rows = target.rows_nll(noise, task.engine.predict(theta), target.p, target.raw)
+    return target.total(rows if target.w is None else np.where(target.w > 0, rows, 0.0))
+
+
+def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:
+    """Half the unit deviance of the rows where there is one, else the loss; each times its precision."""
+    target = task.target
+    law, y = noise.given(task.engine.predict(theta)), target.raw
+    location = law.parameters[law.location]
+    match law._family():
+        case "lognormal":
+            rows = noise.loss(y, np.exp(location))
+        case "bernoulli":
+            rows = 0.5 * noise.deviance(y, location)
+        case _:
+            rows = noise.loss(y, location)
+    return target.total((1.0 if target.p is None else target.p) * np.asarray(rows))
+
+
 class Fit:
     """The most probable coefficients under a noise and a prior, and what follows from them.
 
@@ -81,11 +103,7 @@ class Fit:
     @cached_property
     def target_summary(self) -> dict[str, Any]:
         """What y was: its mean and range, or how often each class."""
-        y = np.asarray(self._task.target.raw)
-        if self.noise._family() == "categorical":
-            return dict(zip(map(str, self.classes), np.bincount(y.astype(int)).tolist(), strict=True))
-        zero = float(np.mean(y == 0))
-        return {"mean": float(y.mean()), "least": float(y.min()), "largest": float(y.max()), "share of 0": zero}
+        return self._task.target_summary()
 
     @cached_property
     def has_intercept(self) -> bool:
@@ -108,13 +126,7 @@ class Fit:
     @cached_property
     def nll(self) -> float:
         """-log p of the sample, every constant included."""
-        task, answer = self._task, self._answer
-        eta = answer.engine.predict(answer.theta)
-        target = task.target
-        rows = target.rows_nll(self.noise, eta, target.p, target.raw)
-        if target.w is not None:
-            rows = np.where(target.w > 0, rows, 0.0)
-        return target.total(rows)
+        return float(self._task.total(sample_nll, self.noise, self._answer.theta))
 
     @cached_property
     def penalty(self) -> float:
@@ -157,27 +169,12 @@ class Fit:
         """The number of rows, each counted by its weight."""
         return self._task.target.total()
 
-    def _loss(self, task: Task, answer: Answer) -> float:
-        target = task.target
-        prediction = self.noise.given(answer.engine.predict(answer.theta))
-        p = 1.0 if target.p is None else target.p
-        return target.total(p * np.asarray(self._unit_loss(prediction, target.raw)))
-
-    def _unit_loss(self, law: Any, y: Numbers) -> Numbers:
-        """Half the unit deviance where there is one, else the loss."""
-        location = law.parameters[law.location]
-        match law._family():
-            case "lognormal":
-                return np.asarray(self.noise.loss(y, np.exp(location)))
-            case "bernoulli":
-                return np.asarray(0.5 * self.noise.deviance(y, location))
-        return np.asarray(self.noise.loss(y, location))
-
     @cached_property
     def d2(self) -> float:
         """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance."""
         null_task, answer = null_answer(self._task)
-        return 1 - self._loss(self._task, self._answer) / self._loss(null_task, answer)
+        null = null_task.total(sample_loss, self.noise, answer.theta)
+        return float(1 - self._task.total(sample_loss, self.noise, self._answer.theta) / null)
 
     @cached_property
     def deviance(self) -> float:
@@ -187,7 +184,7 @@ class Fit:
             per_loss = 2.0
         if per_loss is None:
             raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
-        return per_loss * self._loss(self._task, self._answer)
+        return float(per_loss * self._task.total(sample_loss, self.noise, self._answer.theta))
 
     # ---- uncertainty -------------------------------------------------------------------------------------------------
 

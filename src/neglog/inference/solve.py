@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +13,10 @@ from neglog.engines.memory import Memory
 from neglog.engines.moments import Moments
 from neglog.inference.absolute import solve_absolute
 from neglog.inference.answer import Answer, Task
-from neglog.inference.compound import Compound
-from neglog.inference.targets import Absolutes, HuberTarget, Squares, Target
+from neglog.inference.compound import SMOOTH_FROM, Compound
+from neglog.inference.streamed import StreamedTask
+from neglog.inference.streamed_absolute import solve_absolute_pieces
+from neglog.inference.targets import Absolutes, HuberTarget, Squares
 from neglog.solvers import scalar
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.dispersion import Known
@@ -39,7 +43,7 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     if isinstance(target, Compound) and target.noise.power is None:
         return _solve_power(task, near)
     if isinstance(target, Absolutes):
-        return solve_absolute(task)
+        return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
         return _solve_threshold(task, target)
     if isinstance(target, HuberTarget) and target.open:
@@ -95,7 +99,9 @@ def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Soluti
         first = newton(task.objective(task.engine.take(rows), rows), theta, 0.3, 25)
         if np.isfinite(first.point.value):
             theta = first.point.theta
-            matrix = first.point.hessian if first.null is None else None  # or the sample does not know all columns
+            # which is of no use where the sample does not know all columns, nor needed where each pass may have its own
+            known = first.null is None and not task.engine.cheap_curvature
+            matrix = first.point.hessian if known else None
     return finish(objective, theta, matrix, task.tol, task.max_iter)
 
 
@@ -116,13 +122,14 @@ def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: fl
 def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solution:
     engine = task.engine
     known = objective.dispersion
-    if engine.width > WIDE and Columns.fits(engine) and objective.plain and isinstance(known, Known):
+    wide = engine.width > WIDE and not engine.streamed
+    if wide and Columns.fits(engine) and objective.plain and isinstance(known, Known):
         lasso = SparseLasso(Columns(engine), task.penalty, known.dispersion)
         solution = lasso.solve(theta, task.tol, task.max_iter)
         if solution.converged or solution.iterations >= task.max_iter or not np.isfinite(solution.point.gradient).all():
             return solution
         theta = solution.point.theta  # columns that are nearly dependent need their Gram matrix
-    if engine.width > WIDE:
+    if wide:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
     matrix = None
     rows = task.sample()
@@ -145,6 +152,7 @@ def working_set(task: Task) -> WorkingSet:
 
 def start(task: Task) -> Numbers:
     """The intercept-only fit, roughly; without an intercept a regression of the links of y."""
+    task = task.in_memory()
     target, engine = task.target, task.engine
     theta = task.penalty.centre + task.penalty.kink
     if engine.loss.classes > 1:
@@ -192,7 +200,7 @@ def _solve_squares(task: Task) -> Answer:
     theta = task.penalty.centre + task.penalty.kink
     # a few gradients cost less than a Gram matrix
     rough = task.tol >= 1e-3 and engine.columns > MANY and task.sample() is not None
-    if not task.penalty.smooth and (engine.width > WIDE or rough):
+    if not task.penalty.smooth and ((engine.width > WIDE and not engine.streamed) or rough):
         return _answer(task, _minimise_absolute(task, task.objective(engine), theta))
     if engine.rows * engine.columns <= FEW and task.penalty.smooth and not task.target.open:
         return _solve_general(task, theta)  # two passes take less time than what is saved by one
@@ -214,7 +222,7 @@ def _solve_squares(task: Task) -> Answer:
 
 def about_middle(engine: Memory) -> float:
     """The mean of y - offset over a few rows: near enough for sums about it to keep their digits."""
-    some = slice(None, None, max(1, engine.rows // 256))
+    some = slice(None, None, max(1, len(engine.y) // 256))
     return float(
         (engine.y[some] if engine.offset is None else engine.y[some] - engine.offset[some]).mean(dtype=np.float64)
     )
@@ -247,7 +255,8 @@ def _solve_huber(task: Task, target: HuberTarget) -> Answer:
         return _alternate_scale(task, target)
     wide = task.engine.with_loss(target.response_loss())
     place = wide.response_place
-    residuals = target.y if wide.offset is None else target.y - wide.offset
+    known = task.in_memory().target.y
+    residuals = known if wide.offset is None else known - wide.offset
     some = residuals[:: max(1, len(residuals) // 10_000)]
     centre = float(np.median(some)) if wide.intercept else 0.0
     spread = float(np.median(np.abs(some - centre))) or float(np.std(some)) or 1.0
@@ -259,7 +268,7 @@ def _solve_huber(task: Task, target: HuberTarget) -> Answer:
         theta[0] = centre * tau
 
     def objective(engine: Memory, part: slice | None) -> ConcomitantObjective:
-        count = target.total() if part is None else target.total(rows=part)
+        count = target.total() if part is None else task.weight_of(part)
         return ConcomitantObjective(engine, penalty, count, place, target.total() / count)
 
     matrix = None
@@ -281,18 +290,18 @@ def _alternate_scale(task: Task, target: HuberTarget) -> Answer:
     """Coefficients at the scale, scale at the coefficients, in turn."""
     theta = start(task)
     scale, delta = 0.0, target.noise.delta
-    residuals = target.y - task.engine.predict(theta)
+    some = task.in_memory()
+    residuals = some.target.y - some.engine.predict(theta)
     following = float(np.median(np.abs(residuals))) * 1.4826 or 1.0
     iterations = 0
     while True:
         scale = following
-        known = type(target)(target.noise._replaced(_scale=scale), target.raw, target.w, target.p)
+        known = target.with_noise(target.noise._replaced(_scale=scale))
         engine = task.engine.with_loss(known.loss)
-        answer = _solve_general(Task(known, engine, task.penalty, task.tol, task.max_iter - iterations), theta)
+        left = task.max_iter - iterations
+        answer = _solve_general(replace(task, target=known, engine=engine, max_iter=left), theta)
         theta, iterations = answer.theta, iterations + max(answer.iterations, 1)
-        location = np.asarray(target.noise.link.inverse(engine.predict(theta)))
-        z = (target.y - location) * (1.0 if target.p is None else np.sqrt(target.p))
-        following = huber_scale(z, target, delta, scale)
+        following = huber_scale(partial(task.total, scale_sums, theta, delta), target.total(), scale)
         answer.engine, answer.noise, answer.iterations = (
             task.engine,
             target.noise._replaced(_scale=following),
@@ -303,15 +312,21 @@ def _alternate_scale(task: Task, target: HuberTarget) -> Answer:
             return answer
 
 
-def huber_scale(residuals: Numbers, target: Target, delta: float, scale: float) -> float:
-    """The root of mean(z psi(z)) = 1 in the scale, z = residuals / scale, by Newton's method in 1 / scale."""
+def scale_sums(task: Task, theta: Numbers, delta: float, scale: float) -> tuple[float, float]:
+    """Sums of z psi(z) and of its derivative in log(1 / scale), z = residual / scale."""
+    target = task.target
+    location = np.asarray(target.noise.link.inverse(task.engine.predict(theta)))
+    z = (target.y - location) * (1.0 if target.p is None else np.sqrt(target.p)) / scale
+    inside = np.abs(z) <= delta
+    psi = np.where(inside, z, delta * np.sign(z))
+    return target.total(z * psi), target.total(z * psi + np.where(inside, z**2, 0.0))
+
+
+def huber_scale(sums: Callable[[float], tuple[float, float]], total: float, scale: float) -> float:
+    """The root of mean(z psi(z)) = 1 in the scale, by Newton's method in 1 / scale."""
     for _ in range(100):
-        z = residuals / scale
-        inside = np.abs(z) <= delta
-        psi = np.where(inside, z, delta * np.sign(z))
-        off = target.total(z * psi) / target.total() - 1
-        tilt = target.total(z * psi + np.where(inside, z**2, 0.0)) / target.total()
-        following = scale / max(1 - off / tilt, 0.1)
+        value, tilt = sums(scale)
+        following = scale / max(1 - (value - total) / tilt, 0.1)
         if abs(following / scale - 1) <= 1e-14:
             break
         scale = following
@@ -334,7 +349,14 @@ def at_power(
     answer = _solve_general(here, theta, matrix)
     if matrix is None and task.penalty.smooth:
         matrix = here.objective(engine).at(answer.theta, True).hessian
-    return target.power_slope(answer.noise.dispersion, engine.predict(answer.theta)), answer, matrix
+    at_mean = float(here.total(potential_slope, answer.theta))
+    return target.power_slope(answer.noise.dispersion, at_mean), answer, matrix
+
+
+def potential_slope(task: Task, theta: Numbers) -> float:
+    """The derivative in the power of what the deviance of Tweedie targets takes from the predictions."""
+    assert isinstance(task.target, Compound)
+    return task.target.potential_slope(task.engine.predict(theta))
 
 
 def _solve_power(task: Task, near: Answer | None = None) -> Answer:
@@ -350,13 +372,16 @@ def _solve_power(task: Task, near: Answer | None = None) -> Answer:
         return slope, answer
 
     # From the same power every time: targets that are whole numbers have several optima, the more the nearer to 1.
-    power, answer = _searched(at, *POWERS, 1.5, 0.1, 0.01 * task.tol)
+    first, step, low = 1.5, 0.1, POWERS[0]
+    if task.engine.streamed:  # where each power costs passes
+        first, step, low = _solve_power(task.in_memory()).noise.power, 0.01, SMOOTH_FROM
+    power, answer = _searched(at, low, POWERS[1], min(max(first, low + step), POWERS[1] - step), step, 0.01 * task.tol)
     if tried <= 2:
         _, answer = at(power, answer.theta)
-    if min(power - POWERS[0], POWERS[1] - power) < 1e-3:
+    if min(power - low, POWERS[1] - power) < 1e-3:
         answer.converged = False
         answer.notes.append(
-            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range between 1 and 2; "
+            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range from {low:.2f} to 2; "
             "near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
         )
     return answer
@@ -367,11 +392,15 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
         delta = float(np.exp(log_delta))
         known = target.at_threshold(delta)
         answer = solve(replace(task, target=known, engine=task.engine.with_loss(known.loss)))
-        slopes = answer.noise.given(answer.engine.predict(answer.theta)).parameter_gradient(target.raw)["delta"]
-        return delta * target.total(slopes), answer
+        return delta * float(task.total(threshold_slope, answer.noise, answer.theta)), answer
 
     low, high = (float(np.log(end)) for end in THRESHOLDS)
-    log_delta, answer = _searched(at_threshold, low, high, float(np.log(1.345)), 0.3, 0.01 * task.tol)
+    first, step = float(np.log(1.345)), 0.3
+    if task.engine.streamed:
+        small = task.in_memory()
+        assert isinstance(small.target, HuberTarget)
+        first, step = float(np.log(_solve_threshold(small, small.target).noise.delta)), 0.03
+    log_delta, answer = _searched(at_threshold, low, high, first, step, 0.01 * task.tol)
     if min(log_delta - low, high - log_delta) < 1e-3:
         answer.converged = False
         answer.notes.append(
@@ -379,6 +408,12 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
             f"the noise looks {'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
         )
     return answer
+
+
+def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
+    """The derivative of the nll in Huber's threshold."""
+    slopes = noise.given(task.engine.predict(theta)).parameter_gradient(task.target.raw)["delta"]
+    return task.target.total(slopes)
 
 
 def _searched(

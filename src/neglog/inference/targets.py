@@ -56,6 +56,18 @@ class Target(ABC):
         other.w, other.p = (None if v is None else v[rows] for v in (self.w, self.p))
         return other
 
+    def of_rows(self, y: Numbers, w: Numbers | None, p: Numbers | None) -> Any:
+        """The same noise with other rows; nothing is checked."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.raw, other.w, other.p = y, w, p
+        other.y = self.transformed(y)
+        return other
+
+    def transformed(self, y: Numbers) -> Numbers:
+        """What is fitted in the place of y."""
+        return y
+
     def with_noise(self, noise: Any) -> Any:
         """The same rows under another noise of the family; nothing is checked again."""
         other = self.taken(ALL)
@@ -165,7 +177,10 @@ class LogSquares(Squares):
 
     def check(self) -> None:
         _require(self.noise, self.raw > 0, self.raw, "y > 0", "; a Tweedie noise takes zeros, a Gaussian any number")
-        self.y = np.log(self.raw)
+        self.y = self.transformed(self.raw)
+
+    def transformed(self, y: Numbers) -> Numbers:
+        return np.asarray(np.log(y))
 
 
 class Absolutes(Target):

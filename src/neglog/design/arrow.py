@@ -1,0 +1,163 @@
+"""Arrow tables that come one after the other, each as a design with the same coefficients.
+
+`Schema.read` does the same for a dataframe of any library; here a table is small and there are thousands of them, so
+that what is done to each must cost little.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neglog.design import tables
+from neglog.design.blocks import Block, Codes, Dense
+from neglog.design.design import Column, Design, Schema
+from neglog.distributions.arrays import Numbers
+
+DAY = 86_400e6  # microseconds
+NUMBER = "(number of the row)"
+
+
+class Rows(NamedTuple):
+    """Some rows: X, the values beside it by the name of their argument, and the numbers of the rows among all."""
+
+    design: Design
+    values: dict[str, Any]
+    numbers: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How a table becomes rows. `named` maps arguments (y, exposure, …) to columns; `classes` are the labels of y."""
+
+    schema: Schema
+    named: dict[str, str]
+    classes: tuple[Any, ...] | None = None
+    drop: bool = False  # rows that lack a value
+    encoded: bool = False  # whether tables come from `to_arrow`
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are needed."""
+        own = [column.name for column in self.schema.table or ()]
+        others = [name for name in dict.fromkeys(self.named.values()) if name not in own]
+        return [*own, *others, *([NUMBER] if self.encoded else [])]
+
+    def __call__(self, table: Any, first: int) -> Rows:
+        """The rows of a table whose first row has this number."""
+        table, numbers = self._kept(table, first)
+        blocks = [block for column in self.schema.table or () for block in self._blocks(table, column)]
+        design = Design(tuple(blocks), table.num_rows, self.schema.columns, self.schema)
+        return Rows(design, {what: self._value(table.column(name), what) for what, name in self.named.items()}, numbers)
+
+    def _kept(self, table: Any, first: int) -> tuple[Any, NDArray[np.int64]]:
+        """The rows that are used, and their numbers."""
+        if self.encoded:
+            return table, table.column(NUMBER).to_numpy()
+        numbers = np.arange(first, first + table.num_rows)
+        if not self.drop:
+            return table, numbers
+        kept = complete_rows(table)
+        return table.filter(kept), numbers[kept]
+
+    def _value(self, column: Any, what: str) -> Numbers:
+        if what == "y" and self.classes is not None and not self.encoded:
+            return codes_of(column, self.classes).astype(np.float64)
+        return np.ascontiguousarray(numbers_of(column), np.float64)
+
+    def _blocks(self, table: Any, column: Column) -> list[Block]:
+        values = table.column(column.name)
+        if column.levels is not None:
+            codes = numbers_of(values) if self.encoded else codes_of(values, column.levels)
+            return [Codes(codes, column.levels, self.schema.reference)]
+        numbers = days_of(values) if column.dates and not self.encoded else numbers_of(values)
+        if column.fill is None:
+            return [Dense.of(numbers[:, np.newaxis])]
+        lost = np.isnan(numbers)
+        return [Dense.of(np.where(lost, column.fill, numbers)[:, np.newaxis]), Dense.of(lost[:, np.newaxis])]
+
+    def to_arrow(self, table: Any, first: int) -> Any:
+        """The rows of a table with nothing left to decode: numbers, codes of levels, and the number of each row."""
+        import pyarrow as pa
+
+        table, numbers = self._kept(table, first)
+        columns: dict[str, Any] = {}
+        for what, name in self.named.items():
+            columns[name] = self._value(table.column(name), what)
+        for column in self.schema.table or ():
+            values = table.column(column.name)
+            if column.levels is not None:
+                columns[column.name] = codes_of(values, column.levels)
+            else:
+                columns[column.name] = days_of(values) if column.dates else numbers_of(values)
+        return pa.table({**columns, NUMBER: numbers})
+
+
+def numbers_of(column: Any) -> Numbers:
+    """A column of numbers; NaN where there is none."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(column.type) or (column.null_count and not pa.types.is_floating(column.type)):
+        column = column.cast(pa.float64())
+    chunked = isinstance(column, pa.ChunkedArray)
+    values: Numbers = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
+    return values.astype(np.float64) if values.dtype.kind in "bO" else values
+
+
+def days_of(column: Any) -> Numbers:
+    """Dates as days since the beginning of 1970, NaN where there is none."""
+    import pyarrow as pa
+
+    micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    return np.asarray(numbers_of(micros), np.float64) / DAY
+
+
+def codes_of(column: Any, levels: tuple[Any, ...]) -> NDArray[np.int32]:
+    """The place of each value among the levels, -1 for others; a missing value is the level "(missing)"."""
+    places = {level: place for place, level in enumerate(levels)}
+    missing = places.get(tables.MISSING, -1)
+    parts = []
+    for codes, values in _coded_chunks(column):
+        table = np.array([places.get(value, -1) for value in map(tables.level, values)] + [missing], np.int32)
+        parts.append(table[codes])  # the code -1 is the last entry
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int32), *parts])
+
+
+def level_counts(column: Any) -> dict[Any, int]:
+    """How often each value of a category occurs; None for missing ones."""
+    counts: dict[Any, int] = {}
+    for codes, values in _coded_chunks(column):
+        for place, count in enumerate(np.bincount(codes + 1, minlength=len(values) + 1).tolist()):
+            if count:
+                value = None if place == 0 else tables.level(values[place - 1])
+                counts[value] = counts.get(value, 0) + count
+    return counts
+
+
+def _coded_chunks(column: Any) -> Any:
+    """Codes, -1 for missing values, and the values behind them."""
+    import pyarrow as pa
+
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+        indices = coded.indices
+        codes = indices.fill_null(-1).to_numpy(zero_copy_only=False) if indices.null_count else indices.to_numpy()
+        values = coded.dictionary.to_pylist()
+        if None in values:  # a null may also be one of the values
+            lost = values.index(None)
+            codes = np.where(codes == lost, -1, codes)
+        yield codes, values
+
+
+def complete_rows(table: Any) -> NDArray[np.bool_]:
+    """Which rows lack nothing."""
+    import pyarrow as pa
+
+    kept = np.ones(table.num_rows, bool)
+    for column in table.columns:
+        if column.null_count:
+            kept &= ~column.is_null().to_numpy()
+        if pa.types.is_floating(column.type):
+            kept &= ~np.isnan(numbers_of(column))
+    return kept

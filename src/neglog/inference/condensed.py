@@ -1,0 +1,144 @@
+"""Targets of rows that are not in memory: a few numbers, or a few hundred nodes, that stand for all of them.
+
+What the dispersion of a noise asks about y and the precisions are sums of functions that are smooth in their
+logarithms. Such a sum over all rows is one over Chebyshev nodes, the same for every dispersion and power; so a target
+of nodes gives the same answers as one of rows.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions.arrays import Numbers
+from neglog.engines.sources import added
+from neglog.inference.targets import Amounts, Classes, Target
+
+NODES = 12
+PANEL = 0.5  # of a logarithm
+ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
+FROM_SUMS = 2 / NODES * np.cos(np.arange(NODES)[:, None] * ANGLES).T  # weights of the nodes from sums of polynomials
+FROM_SUMS[:, 0] *= 0.5
+SHIFT = 1 << 20  # between the panels of y and those of the precision, in one number
+
+
+@dataclass
+class Extremes:
+    """Least and largest value."""
+
+    least: float
+    largest: float
+
+    def __add__(self, other: "Extremes") -> "Extremes":
+        return Extremes(min(self.least, other.least), max(self.largest, other.largest))
+
+
+@dataclass
+class TargetSums:
+    """What is summed over the rows of a target."""
+
+    rows: int
+    weight: float  # sum of w
+    precise: float  # sum of w p
+    moment: float  # sum of w p y
+    plain: float  # sum of y as given
+    zeros: int
+    extremes: Extremes
+    zero_weight: float = 0.0
+    zero_precise: float = 0.0
+    classes: dict[Any, int] = field(default_factory=dict)
+    nodes: dict[int, Numbers] = field(default_factory=dict)
+
+    def __add__(self, other: "TargetSums") -> "TargetSums":
+        return TargetSums(*(added(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__))
+
+
+def sums_of(target: Target) -> TargetSums:
+    """Of a target whose rows are in memory."""
+    y = np.asarray(target.y, np.float64)
+    w = np.ones(len(y)) if target.w is None else target.w
+    p = np.ones(len(y)) if target.p is None else target.p
+    zero = np.asarray(target.raw) == 0
+    classes = {}
+    if isinstance(target, Classes):
+        counts = np.bincount(y.astype(int), minlength=len(target.classes))
+        classes = dict(zip(target.classes.tolist(), counts.tolist(), strict=True))
+    sums = TargetSums(
+        rows=len(y),
+        weight=float(w.sum()),
+        precise=float(w @ p),
+        moment=float((w * p) @ y),
+        plain=float(np.sum(target.raw, dtype=np.float64)),
+        zeros=int(np.count_nonzero(zero)),
+        extremes=Extremes(float(np.min(target.raw)), float(np.max(target.raw))),
+        classes=classes,
+    )
+    if isinstance(target, Amounts):
+        sums.zero_weight, sums.zero_precise = float(w[zero].sum()), float(w[zero] @ p[zero])
+        some = ~zero
+        sums.nodes = _node_sums(y[some], w[some], None if target.p is None else target.p[some])
+    return sums
+
+
+def condensed(target: Target, sums: TargetSums) -> Target:
+    """A target of the same noise whose rows are the nodes."""
+    precise = target.p is not None
+    if not isinstance(target, Amounts):
+        mean = sums.moment / sums.precise if sums.precise else 0.0
+        return _of(target, np.array([mean]), np.array([sums.weight]), None)
+    parts = []
+    if sums.zero_weight:
+        parts.append([np.zeros(1), np.array([sums.zero_weight]), np.array([sums.zero_precise / sums.zero_weight])])
+    for panel, moments in sorted(sums.nodes.items()):
+        first, second = divmod(panel, SHIFT)
+        own = _node_values(first)
+        if precise:
+            weights = FROM_SUMS @ moments @ FROM_SUMS.T
+            parts.append(
+                [np.repeat(own, NODES), weights.reshape(-1), np.tile(_node_values(second - SHIFT // 2), NODES)]
+            )
+        else:
+            parts.append([own, FROM_SUMS @ moments, np.ones(NODES)])
+    y, w, p = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return _of(target, y, w, p if precise else None)
+
+
+def _of(target: Target, y: Numbers, w: Numbers, p: Numbers | None) -> Target:
+    """These values as they are, also where y is a transform of what was given."""
+    other: Target = target.of_rows(y, w, p)
+    other.y = y
+    return other
+
+
+def _node_values(panel: int) -> Numbers:
+    return np.exp(PANEL * (panel + 0.5 * (np.cos(ANGLES) + 1)))
+
+
+def _node_sums(y: Numbers, w: Numbers, p: Numbers | None) -> dict[int, Numbers]:
+    """By panel, the sums of w T_k(y), or of w T_k(y) T_l(p), over the rows in it; T are Chebyshev's polynomials."""
+    if not len(y):
+        return {}
+    panel, first = _in_panels(y)
+    key = panel * SHIFT
+    second = None
+    if p is not None:
+        other, second = _in_panels(p)
+        key = key + other + SHIFT // 2
+    keys, places = np.unique(key, return_inverse=True)
+    count = len(keys)
+    if second is None:
+        sums = np.stack([np.bincount(places, w * polynomial, count) for polynomial in first])
+    else:
+        sums = np.stack([[np.bincount(places, w * one * two, count) for two in second] for one in first])
+    return {int(key): np.ascontiguousarray(sums[..., k]) for k, key in enumerate(keys)}
+
+
+def _in_panels(values: Numbers) -> tuple[Any, list[Numbers]]:
+    """The panel of each value, and the polynomials at its place there."""
+    place = np.log(values) / PANEL
+    panel = np.floor(place).astype(np.int64)
+    u = 2 * (place - panel) - 1
+    polynomials = [np.ones_like(u), u]
+    while len(polynomials) < NODES:
+        polynomials.append(2 * u * polynomials[-1] - polynomials[-2])
+    return panel, polynomials

@@ -1,0 +1,296 @@
+"""From a source of rows that are not in memory to the question that a solver is given: one pass, which reads everything
+once, checks it, and keeps a sample.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
+from neglog.design.columns import MODES
+from neglog.design.tables import KINDS, quoted, sorted_levels, unsupported
+from neglog.distributions import Categorical, Flat, Tweedie
+from neglog.distributions.base import Noise, Prior
+from neglog.engines.cache import cached
+from neglog.engines.files import Files, is_paths, kind_of_type
+from neglog.engines.memory import Memory
+from neglog.engines.sources import Source, final_numbers
+from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
+from neglog.inference.answer import Task
+from neglog.inference.compound import SMOOTH_FROM
+from neglog.inference.condensed import TargetSums, condensed, sums_of
+from neglog.inference.rows import checked, combined_offset
+from neglog.inference.streamed import Folds, Pieces, PieceTask, Streamed, StreamedTask
+from neglog.inference.targets import make_target
+from neglog.solvers.penalty import Penalty
+
+
+def opened_source(X: Any, engine: str | None) -> Any:
+    """X as a source of rows that are not in memory, or None if it is in memory."""
+    if engine not in (None, "dask"):
+        raise ValueError(f'engine must be "dask" or None, but is {engine!r}')
+    if type(X) is np.ndarray and engine is None:
+        return None
+    if is_paths(X):
+        if engine is None:
+            return Files(X)
+        from neglog.engines.dask import FilesOnCluster
+
+        return FilesOnCluster(X)
+    if "dask" in sys.modules:
+        from neglog.engines.dask import Partitions, is_dask
+
+        if is_dask(X):
+            return Partitions(X)
+    if engine is not None:
+        raise TypeError(f'engine="dask" reads files or a Dask dataframe, but X is a {type(X).__name__}')
+    return None
+
+
+@contextmanager
+def watched(source: Any, progress: bool | Callable[[str], None] | None) -> Iterator[None]:
+    """Passes over the source are told to `progress`, or shown as a bar."""
+    if callable(progress):
+        source.watch = lambda rows, everything: progress(_step(source, rows, everything))
+        try:
+            yield
+        finally:
+            source.watch = None
+        return
+    if not (sys.stderr.isatty() if progress is None else progress):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task("reading", total=None)
+
+        def show(rows: int, everything: int | None) -> None:
+            bar.update(line, completed=rows, total=everything, description=_step(source, rows, everything))
+
+        source.watch = show
+        try:
+            yield
+        finally:
+            source.watch = None
+
+
+def _step(source: Any, rows: int, everything: int | None) -> str:
+    text = f"pass {source.passes}: {rows:,} of {everything:,} rows" if everything else f"pass 1: {rows:,} rows"
+    nats = getattr(source, "nats", None)
+    return text if nats is None else f"{text}, {nats:.4f} nats a row before it"
+
+
+class RowError(ValueError):
+    """Rows that cannot be used; `first` is the number of the row that the message counts from."""
+
+    def __init__(self, message: str, first: int) -> None:
+        super().__init__(message, first)
+        self.message, self.first = message, first
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The work of the first pass."""
+
+    kinds: dict[str, str]  # of the columns of X
+    named: dict[str, str]
+    noise: Any
+    step: int
+    drop: bool
+
+    def __call__(self, table: Any, first: int) -> Survey:
+        rows, numbers = table.num_rows, np.arange(first, first + table.num_rows)
+        if self.drop:
+            kept = complete_rows(table)
+            table, numbers = table.filter(kept), numbers[kept]
+        columns = {name: surveyed_column(table.column(name), kind, name, first) for name, kind in self.kinds.items()}
+        return Survey(rows, columns, Sample.of(table, numbers, self.step), self._target(table, first))
+
+    def _target(self, table: Any, first: int) -> Any:
+        """Sums over y, or how often each label occurs."""
+        if not table.num_rows:
+            return None
+        y = table.column(self.named["y"])
+        if isinstance(self.noise, Categorical):
+            return level_counts(y) if kind_of_type(y.type) == "categorical" else _number_counts(numbers_of(y))
+        values = {name: np.asarray(numbers_of(table.column(own)), float) for name, own in self.named.items()}
+        noise = self.noise
+        if isinstance(noise, Tweedie) and noise.power is None:
+            noise = noise._replaced(_power=1.5)  # whether there are zeros and others is seen when all is seen
+        try:
+            weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
+            target = make_target(noise, values["y"], weight, checked(values.get("precision"), "precision"))
+            combined_offset(noise, values.get("offset"), values.get("exposure"))
+        except ValueError as error:
+            raise RowError(str(error), first) from None
+        return sums_of(target)
+
+
+def _number_counts(values: Any) -> dict[Any, int]:
+    labels, counts = np.unique(values, return_counts=True)
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
+
+def open_source(
+    source: Source,
+    y: Any,
+    noise: Noise,
+    prior: Prior,
+    given: dict[str, Any],
+    *,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    missing: str,
+    rare: int,
+    cache: Any = None,
+) -> StreamedTask:
+    """The task of a fit, its penalty still that of no prior."""
+    if missing not in MODES:
+        raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
+    named = _named(source, {"y": y, **given})
+    kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
+    if not set(kinds.values()) <= KINDS:
+        raise unsupported((name, kind) for name, kind in kinds.items() if kind not in KINDS)
+    _check_named(source, named, noise)
+    rows = None if source.lengths is None else sum(source.lengths)
+    look = FirstLook(kinds, named, noise, 1 if rows is None else max(1, rows // SAMPLE_ROWS), missing == "drop")
+    try:
+        survey: Survey = source.total(look, [*kinds, *dict.fromkeys(named.values())], count=lambda part: part.rows)
+    except RowError as error:
+        raise ValueError(f"{error.message} (counted from {source.where(error.first)})") from None
+    if survey.sample.rows == 0:
+        raise ValueError("there are no rows" if not survey.rows else "no row has all its values")
+    schema, notes = schema_of(
+        survey.columns, kinds, reference=isinstance(prior, Flat), missing=missing, rare=rare, place=source.where
+    )
+    classes = None
+    if isinstance(noise, Categorical):
+        classes = sorted_levels(survey.target)
+    encoder = Encoder(schema, named, classes, missing == "drop")
+    kept = sum(survey.target.values()) if classes is not None else survey.target.rows
+    if kept < survey.rows:
+        notes.insert(0, f"{survey.rows - kept:,} of {survey.rows:,} rows were left out: they lack values")
+    small = _small(encoder, survey.sample, source.lengths, noise, intercept, notes, tol, max_iter)
+    sums = _sums(survey.target, small, kept)
+    _check_sums(noise, sums)
+    if cache is not None:
+        source, encoder = cached(source, encoder, cache)
+    pieces = Pieces(source, encoder, intercept, small.engine.centre)
+    return streamed_task(small, pieces, sums)
+
+
+def streamed_task(small: PieceTask, pieces: Pieces, sums: TargetSums) -> StreamedTask:
+    """The same fit of all rows, of which `small` has a sample."""
+    target = condensed(small.target, sums)
+    engine = Streamed(small, pieces, target, sums.rows)
+    return StreamedTask(target, engine, Penalty.none(engine.width), small.tol, small.max_iter, small, sums)
+
+
+def on_fold(task: StreamedTask, keep: Folds) -> StreamedTask:
+    """The same question about some of the rows; the sample too is cut."""
+    pieces = replace(task.pieces, keep=keep)
+    sums = pieces.without_columns().total(task_sums, task.small.target)
+    chosen = np.flatnonzero(keep(task.small.numbers))
+    small = replace(task.small.taken(chosen), numbers=task.small.numbers[chosen])
+    part = streamed_task(small, pieces, sums)
+    return replace(part, penalty=task.penalty)
+
+
+def task_sums(task: Task) -> TargetSums:
+    """Of one piece."""
+    return sums_of(task.target)
+
+
+def _named(source: Source, columns: dict[str, Any]) -> dict[str, str]:
+    """Arguments that name columns; others cannot go with rows that are not in memory."""
+    named = {}
+    for what, value in columns.items():
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise TypeError(
+                f"{what} must be the name of a column where X is not in memory, but is a {type(value).__name__}"
+            )
+        if value not in source.types:
+            raise ValueError(f"{what} is {value!r}, but the columns are {quoted(source.types)}")
+        named[what] = value
+    return named
+
+
+def _check_named(source: Source, named: dict[str, str], noise: Noise) -> None:
+    for what, name in named.items():
+        kind = kind_of_type(source.types[name])
+        if kind != "numeric" and not (what == "y" and isinstance(noise, Categorical) and kind == "categorical"):
+            raise TypeError(f"{what} must be a column of numbers, but {name!r} is {source.types[name]}")
+    if isinstance(noise, Categorical) and "offset" in named:
+        raise ValueError(
+            "for classes an offset has one column per class, which rows that are not in memory cannot have"
+        )
+    if isinstance(noise, Tweedie) and noise.power is not None and noise.dispersion is None:
+        if noise.power == 0:
+            raise ValueError("Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory")
+        if 1 < noise.power < SMOOTH_FROM:
+            raise ValueError(
+                f"the dispersion of a Tweedie noise of power {noise.power:g}, below {SMOOTH_FROM}, can be estimated "
+                "from rows in memory only; state dispersion=..."
+            )
+
+
+def _small(
+    encoder: Encoder,
+    sample: Sample,
+    lengths: list[int] | None,
+    noise: Noise,
+    intercept: bool,
+    notes: list[str],
+    tol: float,
+    max_iter: int,
+) -> PieceTask:
+    """The fit of the sample."""
+    rows = encoder(sample.table(), 0)
+    values = rows.values
+    weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
+    precision = checked(values.get("precision"), "precision")
+    design = replace(rows.design, notes=tuple(notes))
+    if encoder.classes is not None:
+        target = make_target(noise, np.arange(len(encoder.classes)), None, precision)
+        target.classes = np.asarray(encoder.classes)  # type: ignore[attr-defined]
+        target = target.of_rows(values["y"], weight, precision)
+    else:
+        stated = noise
+        if isinstance(noise, Tweedie) and noise.power is None:
+            stated = noise._replaced(_power=1.5)  # the sample alone may have no zero
+        target = make_target(stated, values["y"], weight, precision)
+        target.noise = noise
+    shift = combined_offset(noise, values.get("offset"), values.get("exposure"))
+    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
+    numbers = final_numbers(sample.numbers(), lengths)
+    return PieceTask(target, engine, Penalty.none(engine.width), tol, max_iter, numbers)
+
+
+def _sums(found: Any, small: Task, rows: int) -> TargetSums:
+    if isinstance(found, TargetSums):
+        return found
+    sums = sums_of(small.target)  # of classes nothing is needed but how often they occur
+    share = rows / sums.rows
+    labels = small.target.classes.tolist()  # type: ignore[attr-defined]
+    counts = {label: found.get(label, 0) for label in labels}
+    return replace(sums, rows=rows, weight=sums.weight * share, precise=sums.precise * share, classes=counts)
+
+
+def _check_sums(noise: Noise, sums: TargetSums) -> None:
+    if sums.weight == 0:
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
+    if isinstance(noise, Tweedie) and noise.power is None and not 0 < sums.zeros < sums.rows:
+        what = "no y is 0" if sums.zeros == 0 else "no y is above 0"
+        raise ValueError(
+            "the power of a Tweedie noise can be estimated only where some y are 0 and some are not, "
+            f"but {what}; state power=..., or use Gamma for amounts that are never 0"
+        )
