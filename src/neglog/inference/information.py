@@ -59,10 +59,10 @@ def _free(task: Task, answer: Answer) -> Numbers:
     return np.asarray((penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink))
 
 
-def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None) -> Numbers:
-    """The inverse over the free coefficients, NaN for the others, infinite variances where nothing is known.
+def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None, *, pseudo: bool = False) -> Numbers:
+    """The inverse over the free coefficients, NaN for the others.
 
-    With a basis only directions in its span count: that classes may all be shifted alike says nothing about
+    In directions without information the variance is infinite, or left out (`pseudo`). With a basis only directions in its span count: that classes may all be shifted alike says nothing about
     coefficients that sum to 0.
     """
     inside = hessian[np.ix_(free, free)]
@@ -76,7 +76,8 @@ def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None) -> Nu
         spread, open_ended = basis[free] @ spread, np.abs(basis[free] @ vectors[:, ~known])
     covariance = (spread[:, known] / values[known]) @ spread[:, known].T
     lost = (open_ended > 1e-6).any(axis=1)
-    covariance[lost, lost] = np.inf
+    if not pseudo:
+        covariance[lost, lost] = np.inf
     full = np.full(hessian.shape, np.nan)
     full[np.ix_(free, free)] = covariance
     return full
