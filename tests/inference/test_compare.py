@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import neglog as nl
-from neglog.inference.cells import cell_width, recorded_step, scored
+from neglog.inference.cells import scored
+from neglog.inference.facts import facts_of
 
 
 def columns(n=2000, seed=0):
@@ -51,11 +52,11 @@ def test_refusals_say_how_many_and_why():
 
 
 def test_the_grid_of_y():
-    assert recorded_step(np.array([1.0, 5.0, 1e6])) == 1.0
-    assert recorded_step(np.array([1.25, 3.75])) == 0.25
-    assert recorded_step(np.array([0.01, 19.99, 3.0])) == 0.01
-    assert recorded_step(np.random.default_rng(0).normal(size=20)) is None
-    width, text = cell_width(np.array([0.0, 0.0, 0.123456789, 2.3456789]))
+    assert facts_of(np.array([1.0, 5.0, 1e6])).step == 1.0
+    assert facts_of(np.array([1.25, 3.75])).step == 0.25
+    assert facts_of(np.array([0.01, 19.99, 3.0])).step == 0.01
+    assert facts_of(np.random.default_rng(0).normal(size=20)).step is None
+    width, text = facts_of(np.array([0.0, 0.0, 0.123456789, 2.3456789])).cell_width()
     assert width == 0.1
     assert "atom at 0" in text
 

@@ -6,34 +6,7 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 
-STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001)  # in which people record numbers
 NARROW = 1e-7  # probability of a cell below which its density times its width is more accurate than a difference
-
-
-def recorded_step(y: Numbers) -> float | None:
-    """The coarsest of the usual steps on whose multiples all y lie; None if y is not recorded on a grid."""
-    for step in STEPS:
-        multiples = y / step
-        if np.all(np.abs(multiples - np.round(multiples)) <= 1e-9 * np.maximum(np.abs(multiples), 1.0)):
-            return step
-    return None
-
-
-def cell_width(y: Numbers) -> tuple[float | None, str]:
-    """The width of the cells that y is scored in, and how to say it; None where densities compare as they are."""
-    step = recorded_step(y)
-    if step is not None:
-        return step, f"y is recorded in steps of {step:g}: every noise is scored by the probability of y ± {step / 2:g}"
-    values, counts = np.unique(y, return_counts=True)
-    atom = counts[values == 0]
-    if atom.size and atom[0] > 1:
-        positive = np.abs(values[values != 0])
-        width = float(f"{positive.min():.1g}") if positive.size else 1.0
-        return width, (
-            f"y has an atom at 0 ({atom[0]:,} rows) and no grid: every noise is scored by the probability of "
-            f"y ± {width / 2:g}, half the smallest value that is not 0"
-        )
-    return None, "y has no grid: every noise is scored by its density"
 
 
 def scored(law: Any, y: Numbers, width: float | None, rng: np.random.Generator) -> tuple[Numbers, Numbers]:

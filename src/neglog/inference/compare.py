@@ -21,18 +21,20 @@ from neglog.distributions import (
     Poisson,
     Tweedie,
 )
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
-from neglog.inference.cells import cell_width, scored
+from neglog.inference.cells import scored
 from neglog.inference.comparison import Comparison, Score, shortest_call
 from neglog.inference.evidence import is_open
+from neglog.inference.facts import Facts, facts_of
 from neglog.inference.fit import fit, opened
+from neglog.inference.opening import opened_source
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
+from neglog.inference.streamed import fold_of
+from neglog.inference.streamed_compare import CLASSES, ROWS_TO_LEARN, compare_source, open_for_all
 
 NOISES = (Gaussian, Laplace, Huber, LogNormal, Poisson, Gamma, Tweedie, Bernoulli)
-ROWS_TO_LEARN = 5_000  # from which the scale of a prior is learned, at most: more rows make it little surer
 
 
 def compare(
@@ -50,6 +52,8 @@ def compare(
     missing: str = "error",
     rare: int = 0,
     progress: Any = None,
+    engine: str | None = None,
+    cache: Any = None,
 ) -> Comparison:
     """Fit every noise that can explain y on the same folds, and rank them by the nats of the rows left out.
 
@@ -57,6 +61,9 @@ def compare(
     prior     of the coefficients; by default a Gaussian whose scale is learned in every fold
     missing   and rare say what to do with missing values and rare levels, as in `nl.fit`
     progress  is called before every fit, with a sentence and the share of the work that is done
+    engine    and cache are those of `nl.fit`, for files
+
+    The fold of a row is a hash of its number, so that folds are the same wherever the rows are.
 
     Where y is recorded on a grid, such as whole numbers or cents, every noise is scored by the probability of the
     recorded cell, so that masses and densities can be compared; `resolution` says what was done.
@@ -70,22 +77,51 @@ def compare(
     """
     prior = Gaussian() if prior is None else prior_of(prior)
     given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+    source = opened_source(X, engine)
+    if source is not None:
+        settings = {"intercept": intercept, "missing": missing, "rare": rare, "cache": cache}
+        return _compared_source(source, y, noises, prior, given, settings, folds, seed, progress)
     labels = not is_formula(y) and _has_labels(X, y)
     design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare)
     target = values.pop("y")
     assert target is not None
-    tried = [noise_of(noise) for noise in noises] if noises is not None else _default_noises(target, labels)
-    admitted, refused = _admitted(tried, target, labels, bool(exposure is not None))
-    if not admitted:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        raise ValueError(f"no noise can explain y. {reasons}")
+    facts = None if labels else facts_of(target)
+    admitted, refused = _admitted(_tried(noises, labels), facts, exposure is not None)
+    if isinstance(admitted[0], Categorical) and len(np.unique(target)) < 2:
+        raise ValueError("no noise can explain y: it has one class only")
     if not 2 <= folds <= design.rows:
         raise ValueError(f"folds must be between 2 and the number of rows, {design.rows}, but is {folds}")
-    found = _compared(design, target, admitted, refused, prior, values, folds, seed, intercept, progress)
-    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    found = _compared(design, target, facts, admitted, refused, prior, values, folds, seed, intercept, progress)
+    return _named(found, {"y": y, **given})
+
+
+def _named(found: Comparison, given: dict[str, Any]) -> Comparison:
+    named = {what: value for what, value in given.items() if isinstance(value, str)}
     found.target = named.get("y", "y").partition("~")[0].strip()
     found.fit.named = {**named, "y": found.target}
     return found
+
+
+def _compared_source(
+    source: Any,
+    y: Any,
+    noises: Sequence[str | Noise] | None,
+    prior: Prior,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    folds: int,
+    seed: int,
+    progress: Any,
+) -> Comparison:
+    """The same for rows that are not in memory."""
+    with np.errstate(all="ignore"):
+        task, facts = open_for_all(source, y, prior, given, **settings)
+        if not 2 <= folds <= task.engine.rows:
+            raise ValueError(f"folds must be between 2 and the number of rows, {task.engine.rows}, but is {folds}")
+        admitted, refused = _admitted(_tried(noises, facts is None), facts, given["exposure"] is not None)
+        names = [_name(noise) for noise in admitted]
+        scores, resolution, shown, fit = compare_source(task, admitted, names, prior, facts, folds, seed, progress)
+    return _named(Comparison(scores, refused, resolution, prior, folds, shown, fit), {"y": y, **given})
 
 
 # ---- which noises ----------------------------------------------------------------------------------------------------
@@ -101,15 +137,20 @@ def _has_labels(X: Any, y: Any) -> bool:
     return kind in "OUS"
 
 
-def _default_noises(y: Any, labels: bool) -> list[Noise]:
+def _tried(noises: Sequence[str | Noise] | None, labels: bool) -> list[Noise]:
+    if noises is not None:
+        return [noise_of(noise) for noise in noises]
     return [Categorical()] if labels else [family() for family in NOISES]
 
 
-def _admitted(noises: list[Noise], y: Any, labels: bool, exposure: bool) -> tuple[list[Noise], dict[str, str]]:
-    """The noises that can explain y, and why the others cannot."""
+def _admitted(noises: list[Noise], facts: Facts | None, exposure: bool) -> tuple[list[Noise], dict[str, str]]:
+    """The noises that can explain y, and why the others cannot; labels come without facts."""
     admitted, refused = [], {}
     for noise in noises:
-        reason = _reason(noise, y, labels)
+        if facts is None:
+            reason = None if isinstance(noise, Categorical) else "y holds labels, not numbers"
+        else:
+            reason = facts.against(noise)
         if reason is None and exposure and noise.link.name != "log":
             reason = f"exposure multiplies the mean, which needs the log link, but its link is {noise.link.name}"
             if "log" in noise._links() and not isinstance(noise, Laplace):  # which is fitted by its identity alone
@@ -118,37 +159,10 @@ def _admitted(noises: list[Noise], y: Any, labels: bool, exposure: bool) -> tupl
             admitted.append(noise)
         else:
             refused[type(noise).__name__] = reason
+    if not admitted:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        raise ValueError(f"no noise can explain y. {reasons}")
     return admitted, refused
-
-
-def _reason(noise: Noise, y: Any, labels: bool) -> str | None:
-    """Why the noise cannot explain y."""
-    if isinstance(noise, Categorical):
-        classes = len(np.unique(y))
-        return None if classes >= 2 else "y has one class only"
-    if labels:
-        return "y holds labels, not numbers"
-    n = f"{len(y):,}"
-    bad: Numbers
-    match noise:
-        case Poisson():
-            bad = (y < 0) | (y != np.round(y))
-            what = "are no counts 0, 1, 2, …"
-        case Bernoulli():
-            bad = (y != 0) & (y != 1)
-            what = "are neither 0 nor 1"
-        case Gamma() | LogNormal():
-            bad = y <= 0
-            what = "are 0" if np.all(y[bad] == 0) else "are 0 or less"
-        case Tweedie():
-            bad = y < 0
-            what = "are negative"
-            if not bad.any() and noise.power is None and not (np.any(y == 0) and np.any(y > 0)):
-                return "its power can be estimated only where some targets are 0 and some are not"
-        case _:
-            return None
-    count = int(np.count_nonzero(bad))
-    return f"{count:,} of {n} targets {what}" if count else None
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
@@ -157,6 +171,7 @@ def _reason(noise: Noise, y: Any, labels: bool) -> str | None:
 def _compared(
     design: Design,
     y: Any,
+    facts: Facts | None,
     noises: list[Noise],
     refused: dict[str, str],
     prior: Prior,
@@ -167,12 +182,11 @@ def _compared(
     progress: Any,
 ) -> Comparison:
     rng = np.random.default_rng(seed)
-    fold = np.empty(design.rows, int)
-    fold[rng.permutation(design.rows)] = np.arange(design.rows) % folds
+    fold = fold_of(np.arange(design.rows), folds, seed)
+    if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
+        fold = np.arange(design.rows) % folds
     labels = isinstance(noises[0], Categorical)
-    width, resolution = (
-        (None, "classes: every noise is scored by the probability of the class") if labels else cell_width(y)
-    )
+    width, resolution = CLASSES if facts is None or labels else facts.cell_width()
     weight = values["sample_weight"]
     weight = np.ones(design.rows) if weight is None else weight
     scores: list[Score] = []

@@ -17,6 +17,29 @@ TIE = 2.0  # standard errors of the paired difference within which nobody is bet
 DECILES = 10
 
 
+class Totals:
+    """Exact means and errors of rows that are not kept: sums over all of them of w (1, scores), and of the products of
+    (1, scores) under squared weights.
+    """
+
+    def __init__(self, sums: Numbers) -> None:
+        self.first, self.second = sums[0][:, 0], sums[1]
+
+    def mean(self, i: int) -> float:
+        """Of one noise."""
+        return float(self.first[1 + i] / self.first[0])
+
+    def gap(self, i: int, j: int | None = None) -> tuple[float, float]:
+        """How much more one noise costs than another, or than nothing, with the standard error."""
+        direction = np.zeros(len(self.first))
+        direction[1 + i] += 1
+        if j is not None:
+            direction[1 + j] -= 1
+        gap = float(direction @ self.first / self.first[0])
+        direction[0] -= gap
+        return gap, float(np.sqrt(max(direction @ self.second @ direction, 0.0)) / self.first[0])
+
+
 @dataclass
 class Score:
     """How one noise did on rows it had not seen."""
@@ -30,15 +53,21 @@ class Score:
     fitted: Any = None  # the noise with its parameters filled in, as the last fold has them
     converged: bool = True
     notes: list[str] = field(default_factory=list)
+    totals: Totals | None = None  # of all rows, where only some are kept
+    place: int = 0  # in the totals
 
     @property
     def mean(self) -> float:
         """Held-out nats per row."""
+        if self.totals is not None:
+            return self.totals.mean(self.place)
         return float(np.average(self.nll, weights=self.weight))
 
     @property
     def error(self) -> float:
         """The standard error of the mean."""
+        if self.totals is not None:
+            return self.totals.gap(self.place)[1]
         return standard_error(self.nll, self.weight)
 
     @property
@@ -83,6 +112,11 @@ class Comparison:
     target: str = "y"
 
     @property
+    def rows(self) -> int:
+        """How many there are; of many, `y` and the scores keep some."""
+        return self.fit.n_rows
+
+    @property
     def notes(self) -> list[str]:
         """What was done to columns that could not be used as they were."""
         return self.fit.notes
@@ -99,7 +133,10 @@ class Comparison:
 
     def _gap(self, score: Score) -> tuple[float, float]:
         """How much worse than the best, with the standard error of the paired difference."""
-        away = score.nll - self.scores[0].nll
+        best = self.scores[0]
+        if score.totals is not None:
+            return score.totals.gap(score.place, best.place)
+        away = score.nll - best.nll
         return float(np.average(away, weights=score.weight)), standard_error(away, score.weight)
 
     @cached_property
@@ -132,7 +169,7 @@ class Comparison:
             deciles[score.name] = {"observed": observed.tolist(), "predicted": predicted.tolist()}
         return {
             "target": self.target,
-            "rows": len(self.y),
+            "rows": self.rows,
             "folds": self.folds,
             "table": self.table,
             "best": repr(self.best),

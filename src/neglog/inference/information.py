@@ -62,8 +62,8 @@ def _free(task: Task, answer: Answer) -> Numbers:
 def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None, *, pseudo: bool = False) -> Numbers:
     """The inverse over the free coefficients, NaN for the others.
 
-    In directions without information the variance is infinite, or left out (`pseudo`). With a basis only directions in its span count: that classes may all be shifted alike says nothing about
-    coefficients that sum to 0.
+    In directions without information the variance is infinite, or left out (`pseudo`). With a basis only directions in
+    its span count: that classes may all be shifted alike says nothing about coefficients that sum to 0.
     """
     inside = hessian[np.ix_(free, free)]
     if basis is not None:

@@ -1,0 +1,185 @@
+"""`nl.compare` for rows that are not in memory: every fit and the scores are passes over the source."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions import Categorical, Gaussian, Tweedie
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.base import Noise, Prior
+from neglog.engines.files import kind_of_type
+from neglog.inference.answer import Answer, Task
+from neglog.inference.cells import scored
+from neglog.inference.comparison import Score, Totals
+from neglog.inference.condensed import condensed
+from neglog.inference.diagnosis import diagnose
+from neglog.inference.evidence import is_open, learn
+from neglog.inference.facts import Facts, facts_of
+from neglog.inference.opening import on_fold, open_source, task_sums
+from neglog.inference.prior_terms import make_penalty
+from neglog.inference.result import Fit
+from neglog.inference.solve import solve
+from neglog.inference.streamed import Folds, PieceTask, Streamed, StreamedTask, fold_of
+from neglog.inference.targets import make_target
+
+ROWS_TO_LEARN = 5_000  # from which the scale of a prior is learned, at most: more rows make it little surer
+ROWS_TO_SHOW = 100_000  # whose scores are kept, for calibration and figures
+TOL = 1e-3
+CLASSES = (None, "classes: every noise is scored by the probability of the class")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One noise, fitted without one fold."""
+
+    noise: Any
+    theta: Numbers
+    converged: bool
+    message: str
+
+
+def is_labels(source: Any, y: Any) -> bool:
+    """Whether y holds labels, not numbers."""
+    return isinstance(y, str) and y in source.types and kind_of_type(source.types[y]) == "categorical"
+
+
+def open_for_all(
+    source: Any, y: Any, prior: Prior, given: dict[str, Any], **settings: Any
+) -> tuple[StreamedTask, Facts | None]:
+    """The rows under a noise that takes any y, and what is known about y; None for labels."""
+    labels = is_labels(source, y)
+    link = {"link": "log"} if given.get("exposure") is not None else {}
+    base: Noise = Categorical() if labels else Gaussian(**link)
+    task = open_source(source, y, base, prior, given, tol=TOL, max_iter=100, **settings)
+    facts = None if labels else task.pieces.without_columns().total(target_facts, task.target)
+    return task, facts
+
+
+def target_facts(task: Task) -> Facts:
+    """Of one piece."""
+    return facts_of(task.target.raw)
+
+
+def under(task: StreamedTask, noise: Noise) -> StreamedTask:
+    """The same rows under another noise."""
+    small, old = task.small, task.small.target
+    if isinstance(noise, Categorical):
+        return task
+    stated = noise._replaced(_power=1.5) if isinstance(noise, Tweedie) and noise.power is None else noise
+    target = make_target(stated, old.raw, old.w, old.p)
+    target.noise = noise
+    small = replace(small, target=target, engine=_reloaded(small.engine, target))
+    sums = task.pieces.without_columns().total(task_sums, target)
+    whole = condensed(target, sums)
+    engine = Streamed(small, task.pieces, whole, sums.rows)
+    return replace(task, target=whole, engine=engine, small=small, sums=sums)
+
+
+def _reloaded(engine: Any, target: Any) -> Any:
+    other = engine.with_loss(target.loss)
+    other.y, other.weight = target.y, target.weight
+    return other
+
+
+def compare_source(
+    task: StreamedTask,
+    noises: list[Noise],
+    names: list[str],
+    prior: Prior,
+    facts: Facts | None,
+    folds: int,
+    seed: int,
+    progress: Any,
+) -> tuple[list[Score], str, Numbers, Fit]:
+    """Scores from best to worst, how y was scored, the y of the rows that are kept, and the best noise on all rows."""
+    width, resolution = CLASSES if facts is None else facts.cell_width()
+    fitted: list[list[Fitted]] = []
+    steps = len(noises) * folds + 2
+    tasks = [under(task, noise) for noise in noises]
+    for name, own in zip(names, tasks, strict=True):
+        row = []
+        for k in range(folds):
+            if progress is not None:
+                progress(f"{name}, fold {k + 1} of {folds}", (len(fitted) * folds + k) / steps)
+            row.append(_fitted(on_fold(own, Folds(folds, k, False, seed)), prior))
+        fitted.append(row)
+    if progress is not None:
+        progress("scores", (steps - 2) / steps)
+    step = max(1, task.engine.rows // ROWS_TO_SHOW)
+    sums, *shown = task.total(score_piece, fitted, folds, seed, width, step)
+    y, weight, *arrays = (np.concatenate(part) for part in shown)
+    nll, transform, predicted = (part.reshape(-1, len(noises)).T for part in arrays)
+    totals = Totals(sums)
+    order = sorted(range(len(noises)), key=totals.mean)
+    scores = []
+    for i in order:
+        ends = [fit for fit in fitted[i] if not fit.converged]
+        score = Score(names[i], noises[i], nll[i], transform[i], predicted[i], weight, fitted[i][-1].noise)
+        score.converged, score.notes = not ends, [fit.message for fit in ends]
+        score.totals, score.place = totals, i
+        scores.append(score)
+    if progress is not None:
+        progress(f"{scores[0].name} on all rows", (steps - 1) / steps)
+    best = tasks[order[0]]
+    whole, answer, own_prior = _solved(best, prior)
+    return scores, resolution, y, Fit(whole, answer, own_prior)
+
+
+def _fitted(task: StreamedTask, prior: Prior) -> Fitted:
+    task, answer, prior = _solved(task, prior)
+    fit = Fit(task, answer, prior)
+    return Fitted(fit.noise, answer.theta, fit.converged, "" if fit.converged else fit.message)
+
+
+def _solved(task: StreamedTask, prior: Prior) -> tuple[StreamedTask, Answer, Prior]:
+    if is_open(prior):
+        prior = _learned(task.in_memory(), prior)
+    task = replace(task, penalty=make_penalty(prior, task.engine))
+    answer = solve(task)
+    diagnose(task, answer)
+    return task, answer, prior
+
+
+def _learned(small: PieceTask, prior: Prior) -> Prior:
+    """The prior's scale from some of the rows in memory."""
+    if small.engine.rows > ROWS_TO_LEARN:
+        small = small.taken(np.linspace(0, small.engine.rows - 1, ROWS_TO_LEARN).astype(int))
+    target = small.target
+    if isinstance(target.noise, Tweedie) and target.noise.power is None:  # whose search the scale hardly changes
+        power = solve(replace(small, penalty=make_penalty(Gaussian(scale=1.0), small.engine))).noise.power
+        target = target.at_power(power)  # type: ignore[attr-defined]
+        small = replace(small, target=target, engine=small.engine.with_loss(target.loss))
+    small = replace(small, penalty=make_penalty(prior, small.engine))
+    found: Prior = learn(small, prior, None).prior
+    return found
+
+
+def score_piece(
+    task: PieceTask, fitted: list[list[Fitted]], folds: int, seed: int, width: float | None, step: int
+) -> tuple[Any, ...]:
+    """Sums of weights and scores, and of their products under squared weights; and some of the rows as they are."""
+    engine, target = task.engine, task.target
+    y, count = np.asarray(target.raw), len(fitted)
+    w = np.ones(engine.rows) if target.w is None else target.w
+    nll, transform, predicted = (np.empty((engine.rows, count)) for _ in range(3))
+    fold = fold_of(task.numbers, folds, seed)
+    rng = np.random.default_rng([seed, int(task.numbers[0])])
+    for k in range(folds):
+        rows = np.flatnonzero(fold == k)
+        if not len(rows):
+            continue
+        part = engine.take(rows)
+        for i, fits in enumerate(fitted):
+            law = fits[k].noise.given(part.predict(fits[k].theta))
+            if law._family() == "categorical":
+                nll[rows, i], predicted[rows, i] = law.nll(y[rows]), law.p.max(axis=1)
+                transform[rows, i] = np.nan
+            else:
+                nll[rows, i], transform[rows, i] = scored(law, y[rows], width, rng)
+                predicted[rows, i] = law.mean()
+    ones = np.column_stack([np.ones(engine.rows), nll])
+    sums = np.stack([np.outer(w @ ones, np.eye(1, count + 1)[0]), (ones * (w**2)[:, None]).T @ ones])
+    shown = np.flatnonzero(task.numbers % step == 0)
+    rows_shown = (y[shown], w[shown], nll[shown].ravel(), transform[shown].ravel(), predicted[shown].ravel())
+    return sums, *([part] for part in rows_shown)
