@@ -18,14 +18,14 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Any]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, 0o666 & ~umask())
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
 
 
-def _umask() -> int:
+def umask() -> int:
     """The mode bits that new files lack, which can only be read by setting them."""
     mask = os.umask(0)
     os.umask(mask)

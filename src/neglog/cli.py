@@ -23,7 +23,14 @@ app = typer.Typer(
 )
 
 DATA, MODEL, OUTPUT = "The data", "The model", "The output"
-TableFile = Annotated[Path, typer.Argument(help="A table: .parquet, .csv, .tsv (also .gz), .arrow", show_default=False)]
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A table: .parquet, .csv, .tsv (also .gz), .arrow. A directory of such files, or a pattern in quotes such "
+        "as 'claims/*.parquet', is read piece by piece and need not fit in memory",
+        show_default=False,
+    ),
+]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `neglog fit --save` wrote", show_default=False)]
 Target = Annotated[str, typer.Option(help="The column to explain", show_default=False, rich_help_panel=DATA)]
 Exposure = Annotated[str | None, typer.Option(help="The column that multiplies the mean", rich_help_panel=DATA)]
@@ -41,6 +48,10 @@ Missing = Annotated[
     ),
 ]
 Rare = Annotated[int, typer.Option(help="Levels of fewer rows than this have no effect", rich_help_panel=DATA)]
+Cache = Annotated[
+    Path | None,
+    typer.Option(help="A directory for decoded copies of many files: passes then read faster", rich_help_panel=DATA),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines", rich_help_panel=OUTPUT)]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from", rich_help_panel=OUTPUT)]
 
@@ -79,6 +90,7 @@ def compare(
     keep: Keep = None,
     missing: Missing = "error",
     rare: Rare = 0,
+    cache: Cache = None,
     noise: Annotated[
         str | None,
         typer.Option(help="Noises to try: a,b,c; by default all that can explain the target", rich_help_panel=MODEL),
@@ -112,6 +124,7 @@ def compare(
             missing=missing,
             rare=rare,
             progress=tell,
+            cache=cache,
         )
         found.notes[:0] = notes
         if report is not None:
@@ -141,6 +154,7 @@ def fit(
     keep: Keep = None,
     missing: Missing = "error",
     rare: Rare = 0,
+    cache: Cache = None,
     prior: Annotated[
         str | None, typer.Option(help='As in "gaussian(scale=1)"; by default none', rich_help_panel=MODEL)
     ] = None,
@@ -158,7 +172,7 @@ def fit(
     from neglog.inference.storage import to_json
 
     with _progress() as tell:
-        tell(f"Fitting {len(data):,} rows", None)
+        tell("Fitting", None)
         found = fitted(
             data,
             target,
@@ -169,6 +183,8 @@ def fit(
             exposure=exposure,
             missing=missing,
             rare=rare,
+            cache=cache,
+            progress=lambda text: tell(text, None),
         )
         found.notes[:0] = notes
         if save is not None:
@@ -188,7 +204,12 @@ def predict(
     table: TableFile,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="A .parquet or .csv file; by default CSV on the standard output"),
+        typer.Option(
+            "-o",
+            "--output",
+            help="A .parquet or .csv file, for a directory or pattern a new directory; by default CSV on the standard "
+            "output",
+        ),
     ] = None,
     quantiles: Annotated[str | None, typer.Option(help="Levels between 0 and 1: .05,.5,.95")] = None,
     exposure: Annotated[str | None, typer.Option(help="Its column; by default the one of the fit")] = None,
@@ -199,8 +220,8 @@ def predict(
     """Predict the mean of every row, and quantiles if asked for. Tables may be larger than memory."""
     _check_directory(output)
     levels = [_level(text) for text in _listed(quantiles or "")]
+    from neglog.inference.predictions import predict_file, predict_source
     from neglog.inference.storage import load
-    from neglog.predictions import predict_file
 
     found = load(model)
     own = {what: name for what, name in found.named.items() if what in ("exposure", "offset")}
@@ -213,7 +234,15 @@ def predict(
             done += rows
             tell(f"{done:,} rows", None)
 
-        predict_file(found, table, output, levels, named=named, keep=_listed(keep or ""), tell=count)
+        if not table.is_file():
+            from neglog.engines.files import Files
+
+            if output is None:
+                raise ValueError("predictions for many files go to a directory; name it with --output")
+            source = Files(table, watch=lambda rows, _: tell(f"{rows:,} rows", None))
+            done = predict_source(found, source, output, levels, named=named, keep=_listed(keep or ""))
+        else:
+            predict_file(found, table, output, levels, named=named, keep=_listed(keep or ""), tell=count)
     if output is not None:
         _print(f"{done:,} predictions: {output}")
 
@@ -263,17 +292,30 @@ def _version(
 def _opened(
     path: Path, target: str, named: list[str | None], without: str | None, keep: str | None
 ) -> tuple[Any, list[str]]:
-    """The table of a file without what is not to be used, and notes about what was left out for being useless."""
-    from neglog.design.files import open_table
+    """The table of a file without what is not to be used, and notes about what was left out for being useless.
+
+    Many files, or a large one, are opened to be read piece by piece; whether their columns are useful is not looked at.
+    """
+    from neglog.design.files import is_large, open_table
     from neglog.design.screening import useless_columns
     from neglog.design.tables import quoted
 
-    table = open_table(path)
     used = [target, *(name for name in named if name)]
     left_out, kept = _listed(without or ""), _listed(keep or "")
-    absent = [name for name in [*used, *left_out, *kept] if name not in table.column_names]
-    if absent:
-        raise ValueError(f"{path} has no column {quoted(absent)}; it has {quoted(table.column_names)}")
+
+    def check(names: Any) -> None:
+        absent = [name for name in [*used, *left_out, *kept] if name not in names]
+        if absent:
+            raise ValueError(f"{path} has no column {quoted(absent)}; it has {quoted(names)}")
+
+    if not path.is_file() or is_large(path):
+        from neglog.engines.files import Files
+
+        source = Files(path)
+        check(source.types)
+        return source.without(set(left_out) - set(used)), []
+    table = open_table(path)
+    check(table.column_names)
     table = table.drop_columns([name for name in left_out if name not in used])
     useless = useless_columns(table.drop_columns(list(dict.fromkeys([*used, *(k for k in kept if k not in used)]))))
     notes = [f"{name}: left out, since {reason}; --keep {name} uses it" for name, reason in useless.items()]

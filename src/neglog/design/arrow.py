@@ -4,7 +4,7 @@
 that what is done to each must cost little.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,13 +36,18 @@ class Encoder:
     classes: tuple[Any, ...] | None = None
     drop: bool = False  # rows that lack a value
     encoded: bool = False  # whether tables come from `to_arrow`
+    beside: tuple[str, ...] = ()  # columns that are read only to see whether they lack a value
 
     @property
     def columns(self) -> list[str]:
         """The columns that are needed."""
         own = [column.name for column in self.schema.table or ()]
-        others = [name for name in dict.fromkeys(self.named.values()) if name not in own]
+        others = [name for name in dict.fromkeys([*self.named.values(), *self.beside]) if name not in own]
         return [*own, *others, *([NUMBER] if self.encoded else [])]
+
+    def without_columns(self) -> "Encoder":
+        """The same rows, of which X has no columns."""
+        return replace(self, schema=Schema(0, ()), beside=tuple(self.columns) if self.drop else ())
 
     def __call__(self, table: Any, first: int) -> Rows:
         """The rows of a table whose first row has this number."""

@@ -1,6 +1,7 @@
 """Tables in files: Parquet, CSV with any delimiter (also compressed), Arrow."""
 
 import csv
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 SAMPLE = 1 << 16  # characters from which the delimiter is guessed
 DELIMITERS = ",;\t|"
 ROWS_AT_ONCE = 100_000
+DECODED = 5  # bytes in memory for each in a file, with what is made of them
 PARQUET, ARROW, TEXT = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".txt")
 ENDINGS = (*PARQUET, *TEXT, *ARROW)
 
@@ -61,6 +63,13 @@ def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
             with arrow_csv.open_csv(open_stream(path), parse_options=parsing, convert_options=reading) as reader:
                 for batch in reader:
                     yield pa.Table.from_batches([batch])
+
+
+def is_large(path: Path) -> bool:
+    """Whether a table may not fit well in memory, from the size of its file: decoded it is a few times as large."""
+    if not hasattr(os, "sysconf"):
+        return False
+    return DECODED * path.stat().st_size > 0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def kind_of_file(path: Path) -> str:

@@ -8,8 +8,9 @@ give is added in their order.
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -60,6 +61,12 @@ class Files:
         self.types, self.pieces = _surveyed(self.paths)
         known = [piece.rows for piece in self.pieces]
         self.lengths: list[int] | None = None if None in known else [rows or 0 for rows in known]
+
+    def without(self, names: Collection[str]) -> "Files":
+        """The same files, these columns left out."""
+        other = copy(self)
+        other.types = {name: dtype for name, dtype in self.types.items() if name not in names}
+        return other
 
     def total(self, work: Work, columns: list[str], *, count: Callable[[Any], int] | None = None) -> Any:
         """The sum of the work over all rows."""

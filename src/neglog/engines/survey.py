@@ -13,12 +13,14 @@ from neglog.design.faults import Fault, refusal
 from neglog.engines.sources import added
 
 SAMPLE_ROWS = 200_000  # about so many are kept
+MOST_LEVELS = 200_000  # of a category: more are names of rows
 
 
 @dataclass
 class ColumnSurvey:
     """What is known about one column; all of it can be added."""
 
+    name: str
     missing: Fault | None = None
     infinite: Fault | None = None
     total: float = 0.0
@@ -26,12 +28,19 @@ class ColumnSurvey:
     levels: dict[Any, int] = field(default_factory=dict)
 
     def __add__(self, other: "ColumnSurvey") -> "ColumnSurvey":
+        levels = added(self.levels, other.levels)
+        if len(levels) > MOST_LEVELS:
+            raise ValueError(
+                f"the column {self.name!r} has more than {MOST_LEVELS:,} different values; leave it out, or make "
+                "it a number"
+            )
         return ColumnSurvey(
+            self.name,
             added(self.missing, other.missing),
             added(self.infinite, other.infinite),
             self.total + other.total,
             self.known + other.known,
-            added(self.levels, other.levels),
+            levels,
         )
 
 
@@ -94,13 +103,14 @@ def surveyed_column(column: Any, kind: str, name: str, first: int) -> ColumnSurv
         if lost:
             nulls = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
             fault = Fault(name, "missing", lost, first + (int(nulls[0]) if len(nulls) else 0))
-        return ColumnSurvey(fault, levels=levels)
+        return ColumnSurvey(name, fault, levels=levels)
     values = days_of(column) if kind == "date" else numbers_of(column)
     if np.isfinite(np.add.reduce(values, dtype=np.float64)):
-        return ColumnSurvey(total=float(np.add.reduce(values, dtype=np.float64)), known=len(values))
+        return ColumnSurvey(name, total=float(np.add.reduce(values, dtype=np.float64)), known=len(values))
     missing, infinite = np.flatnonzero(np.isnan(values)), np.flatnonzero(np.isinf(values))
     good = values[np.isfinite(values)]
     return ColumnSurvey(
+        name,
         Fault.at(name, "missing", first + missing) if len(missing) else None,
         Fault.at(name, "infinite", first + infinite) if len(infinite) else None,
         float(good.sum(dtype=np.float64)),
@@ -148,7 +158,6 @@ def _category(name: str, survey: ColumnSurvey, lost: int, rare: int, notes: list
     counts = {value: count for value, count in survey.levels.items() if value is not None}
     if lost:
         counts[tables.MISSING] = lost
-        notes.append(f"{name}: {lost:,} missing values are a level of their own")
     few = {value: count for value, count in counts.items() if count < rare}
     if few and len(few) == len(counts):
         raise ValueError(
@@ -159,4 +168,6 @@ def _category(name: str, survey: ColumnSurvey, lost: int, rare: int, notes: list
             f"{name}: {len(few):,} of {len(counts):,} levels have fewer than {rare:,} rows, {sum(few.values()):,} in "
             "all; their effect is 0"
         )
+    if lost:
+        notes.append(f"{name}: {lost:,} missing values are a level of their own")
     return Column(name, tables.sorted_levels(value for value in counts if value not in few))

@@ -90,10 +90,13 @@ def _public_errors(task: Task, covariance: Numbers) -> tuple[Numbers, Numbers]:
     coefficients = np.sqrt(variances[:, engine.places])
     intercepts = np.full(classes, np.nan)
     if engine.intercept:
+        rows = np.zeros((classes, len(covariance)))
         for k in range(classes):
-            row = np.zeros(len(covariance))
-            row[k * columns] = 1.0
-            row[k * columns + engine.places] = -engine.centre
+            rows[k, k * columns] = 1.0
+            rows[k, k * columns + engine.places] = -engine.centre
+        if classes > 1:
+            rows -= rows.mean(axis=0)  # of classes only differences count
+        for k, row in enumerate(rows):
             used = row != 0
             part = covariance[np.ix_(used, used)]
             held = np.isnan(part.diagonal())  # coefficients at a kink do not move

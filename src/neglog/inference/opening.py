@@ -35,6 +35,8 @@ def opened_source(X: Any, engine: str | None) -> Any:
         raise ValueError(f'engine must be "dask" or None, but is {engine!r}')
     if type(X) is np.ndarray and engine is None:
         return None
+    if isinstance(X, Files):
+        return X
     if is_paths(X):
         if engine is None:
             return Files(X)

@@ -2,7 +2,9 @@
 
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -219,6 +221,10 @@ class Fit:
             raise ValueError("a fit that was loaded or unpickled has no data; posterior and loo need those: fit again")
         return Joint(self._task, self._answer)
 
+    def _need_rows(self, why: str) -> None:
+        if hasattr(self, "_task") and self._task.engine.streamed:
+            raise ValueError(f'{why}, which must be in memory; use posterior("laplace"), or fit some of the rows')
+
     def posterior(self, method: str = "laplace", **options: Any) -> Posterior:
         """What is believed about coefficients and noise after the data.
 
@@ -231,11 +237,13 @@ class Fit:
                 raise TypeError(f'method="laplace" takes no options, but got {", ".join(options)}')
             return LaplacePosterior(self, self._joint)
         if method == "nuts":
+            self._need_rows("a sampler goes through the rows thousands of times")
             return nuts_posterior(self, self._joint, **options)
         raise ValueError(f'method must be "laplace" or "nuts", but is {method!r}')
 
     def loo(self) -> LeaveOneOut:
         """Held-out nats of every row, as if the fit had not seen it: from leverages, without refitting."""
+        self._need_rows("leave-one-out looks at every row")
         return leave_one_out(self._joint)
 
     # ---- predictions -------------------------------------------------------------------------------------------------
@@ -281,6 +289,34 @@ class Fit:
         """The mean of y for each row of X; for classes, their probabilities."""
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law._family() == "categorical" else law.mean())
+
+    def predict_to(
+        self,
+        output: str | os.PathLike[str],
+        X: Any,
+        *,
+        quantiles: Sequence[float] = (),
+        keep: Sequence[str] = (),
+        offset: str | None = None,
+        exposure: str | None = None,
+        engine: str | None = None,
+        progress: bool | Callable[[str], None] | None = None,
+    ) -> int:
+        """Write predictions for rows that need not fit in memory to a new directory of Parquet files.
+
+        X is a path, a glob, a directory or a Dask dataframe, as in `nl.fit`; the columns of offset and exposure are by
+        default those of the fit. The directory appears when all of it is written; the number of rows comes back.
+        """
+        from neglog.inference.opening import opened_source, watched
+        from neglog.inference.predictions import predict_source
+
+        source = opened_source(X, engine)
+        if source is None:
+            raise TypeError("X must be files or a Dask dataframe; for rows in memory use predict")
+        own = {what: name for what, name in self.named.items() if what in ("exposure", "offset")}
+        named = {**own, **{what: name for what, name in (("exposure", exposure), ("offset", offset)) if name}}
+        with watched(source, progress):
+            return predict_source(self, source, Path(output), list(quantiles), named=named, keep=list(keep))
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
 

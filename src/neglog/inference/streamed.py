@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from neglog.design.arrow import Encoder
-from neglog.design.design import Schema
 from neglog.design.selection import take_rows
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Loss, Memory
@@ -43,7 +42,7 @@ class Folds:
 
 def fold_of(numbers: Any, count: int, seed: int = 0) -> Numbers:
     """The fold of each row: its number, mixed so that neighbours and multiples fall apart (splitmix64)."""
-    x = np.asarray(numbers, np.uint64) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(seed + 1)
+    x = np.asarray(numbers, np.uint64) + np.uint64(0x9E3779B97F4A7C15 * (seed + 1) % (1 << 64))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray((x ^ (x >> np.uint64(31))) % np.uint64(count), np.int64)
@@ -145,7 +144,7 @@ class Pieces:
 
     def without_columns(self) -> "Pieces":
         """Targets alone: a pass then reads little."""
-        return replace(self, encoder=replace(self.encoder, schema=Schema(0, ())), centre=np.zeros(0))
+        return replace(self, encoder=self.encoder.without_columns(), centre=np.zeros(0))
 
     def total(self, function: Callable[..., Any], target: Target, *arguments: Any) -> Any:
         """The sum of the function over all pieces: one pass."""

@@ -1,13 +1,17 @@
-"""From a saved fit and a table in a file to predictions in another, some rows at a time."""
+"""From a fit and tables in files to predictions in others, some rows at a time."""
 
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neglog.atomic import written_whole
+from neglog.atomic import umask, written_whole
 from neglog.design.files import open_batches
 from neglog.design.tables import quoted
 from neglog.inference.result import Fit
@@ -49,16 +53,70 @@ def _predictions(
         absent = [name for name in [*named.values(), *keep] if name not in table.column_names]
         if absent:
             raise ValueError(f"{path} lacks the columns {quoted(absent)}; it has {quoted(table.column_names)}")
-        law = fit.distribution(table, **named)
-        columns: dict[str, Any] = {name: table.column(name) for name in keep}
-        if law._family() == "categorical":
-            columns |= {f"probability of {label}": law.p[:, k] for k, label in enumerate(fit.classes)}
-        else:
-            columns["prediction"] = np.asarray(law.mean(), float)
-            for level in levels:
-                columns[f"q{level:g}"] = np.asarray(law.icdf(np.full(law.batch_shape, level)), float)
-        yield pa.table(columns)
+        yield pa.table(_columns(fit, table, levels, named, keep))
         tell(table.num_rows)
+
+
+def _columns(fit: Fit, table: Any, levels: list[float], named: dict[str, str], keep: list[str]) -> dict[str, Any]:
+    """Predictions for the rows of a table, beside the columns that are copied."""
+    law = fit.distribution(table, **named)
+    columns: dict[str, Any] = {name: table.column(name) for name in keep}
+    if law._family() == "categorical":
+        return columns | {f"probability of {label}": law.p[:, k] for k, label in enumerate(fit.classes)}
+    columns["prediction"] = np.asarray(law.mean(), float)
+    for level in levels:
+        columns[f"q{level:g}"] = np.asarray(law.icdf(np.full(law.batch_shape, level)), float)
+    return columns
+
+
+# ---- many files ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PredictionWork:
+    """Predictions for the rows of one table, written as a file of the output."""
+
+    fit: Fit
+    levels: list[float]
+    named: dict[str, str]
+    keep: list[str]
+    directory: str
+
+    def __call__(self, table: Any, first: int) -> int:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        found = pa.table(_columns(self.fit, table, self.levels, self.named, self.keep))
+        parquet.write_table(found, os.path.join(self.directory, f"part-{first:015d}.parquet"))
+        return int(table.num_rows)
+
+
+def predict_source(
+    fit: Fit, source: Any, output: Path, levels: list[float], *, named: dict[str, str], keep: list[str]
+) -> int:
+    """Predictions for every row of a source as a directory of Parquet files, in the order of the rows; their number.
+
+    The directory appears only when it is complete.
+    """
+    if levels and fit.noise._family() == "categorical":
+        raise ValueError("classes have no quantiles; leave them out")
+    if output.exists():
+        raise FileExistsError(f"{output} is already there; predictions of many files are written to a new directory")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"there is no directory {output.parent} to write {output.name} to")
+    needed = list(dict.fromkeys([*_types(fit, named, keep)]))
+    absent = [name for name in needed if name not in source.types]
+    if absent:
+        raise ValueError(f"the table lacks the columns {quoted(absent)}; it has {quoted(source.types)}")
+    unfinished = tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}.")
+    try:
+        rows = source.total(PredictionWork(fit, levels, named, keep, unfinished), needed, count=int)
+        os.chmod(unfinished, 0o777 & ~umask())
+        os.rename(unfinished, output)
+    except BaseException:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise
+    return int(rows or 0)
 
 
 def _types(fit: Fit, named: dict[str, str], keep: list[str]) -> dict[str, Any]:
