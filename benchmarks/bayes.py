@@ -8,7 +8,7 @@ from importlib import import_module
 import data
 import numpy as np
 from fits import Size
-from timing import best_times
+from timing import best_times, timed
 
 import neglog as nl
 
@@ -83,7 +83,8 @@ def learned_line(name: str, X: np.ndarray, y: np.ndarray, noise, rival: Callable
     def theirs():
         return rival(X[train], y[train])
 
-    times = best_times({"ours": ours, "theirs": theirs}, 3)
+    rounds = min(max(int(2.0 / timed(theirs)[0]), 3), 100)
+    times = best_times({"ours": ours, "theirs": theirs}, rounds)
     model = theirs()
     at = model.predict(X[test])
     spread = np.sqrt(np.mean((y[train] - model.predict(X[train])) ** 2))

@@ -2,7 +2,7 @@
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory;
-samplers, learned, left_out; trees, laws.
+samplers, learned, left_out; trees, laws; files, cluster.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -26,6 +26,7 @@ import problems
 import resources
 import scipy
 import sklearn
+import streaming
 import timing
 from contest import ACCURACY
 from data import AbsentError
@@ -43,7 +44,7 @@ ELEMENTARY = {
     "rows": problems.rows,
     "imports": lambda: [problems.imports()],
 }
-GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS, *bayes.GROUPS, *boosting.GROUPS)
+GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS, *bayes.GROUPS, *boosting.GROUPS, *streaming.GROUPS)
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
 NUMBERS = {"neglog ms", "rival ms", "its ms", "ratio", "wanted", "× X'X", "allowed", "measured", "tolerance"}
 TITLES = {
@@ -53,6 +54,7 @@ TITLES = {
     "resources": "Growth, memory and unknown parameters",
     "bayes": "Posteriors and learned priors",
     "boosting": "Gradient-boosted trees",
+    "streaming": "Rows in files and on a cluster",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
 }
 HEADS = {
@@ -62,6 +64,7 @@ HEADS = {
     "resources": resources.COLUMNS,
     "bayes": bayes.COLUMNS,
     "boosting": boosting.COLUMNS,
+    "streaming": streaming.COLUMNS,
     "accuracy": accuracy.COLUMNS,
 }
 
@@ -125,6 +128,8 @@ def run(group, size, only, tables, tell, save):
         tables["bayes"] += bayes.GROUPS[group](size, tell)
     elif group in boosting.GROUPS:
         tables["boosting"] += boosting.GROUPS[group](size, tell)
+    elif group in streaming.GROUPS:
+        tables["streaming"] += streaming.GROUPS[group](size, tell)
     else:
         tables["resources"] += resources.GROUPS[group](size, tell)
 

@@ -53,6 +53,8 @@ def refusal(faults: Iterable[Fault], owner: str = "X", place: Callable[[int], st
 def missing_rows(values: NDArray[Any]) -> NDArray[np.intp]:
     """The places of NaN, NaT, None and the like in a one-dimensional array of any type."""
     if values.dtype.kind in "fc":
+        if np.isfinite(np.add.reduce(values)):  # the quickest sign that there are none
+            return np.empty(0, np.intp)
         missing: NDArray[np.intp] = np.isnan(values).nonzero()[0]
         return missing
     if values.dtype.kind in "mM":

@@ -1,6 +1,6 @@
 """What every distribution can do (Distribution), and what it can do as a noise (Noise) or as a prior (Prior)."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -26,7 +26,7 @@ def in_base(nats: Any, base: float | None) -> Any:
     return nats / np.log(base)
 
 
-class Distribution(ABC):
+class Distribution:
     """An immutable law of y. Parameters broadcast against each other and against y; None means unknown.
 
     A family declares the domain of each parameter, its support and its measure, and implements the abstract methods;
@@ -56,7 +56,12 @@ class Distribution(ABC):
         return {name: self.__dict__[f"_{name}"] for name in self.domains}
 
     def __init_subclass__(cls) -> None:
-        """Each parameter becomes a property, but for one that has the name of a method."""
+        """Each parameter becomes a property, but for one that has the name of a method.
+
+        A law that lacks a method cannot be made, as in an ABC; but asking what a law is costs less, and fits ask often.
+        """
+        missing = (name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False))
+        cls.__abstractmethods__ = frozenset(missing)  # type: ignore[attr-defined]
         for name in cls.__dict__.get("domains", ()):
             if not hasattr(cls, name):
                 setattr(cls, name, property(attrgetter(f"_{name}")))

@@ -71,7 +71,7 @@ class Compound(Amounts):
 
     @property
     def loss(self) -> Loss:
-        return Loss("tweedie", self.noise.link.name, np.full(1, self.power))
+        return Loss("tweedie", self.noise.link.name, np.array([self.power]))
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]

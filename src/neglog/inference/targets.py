@@ -7,7 +7,6 @@ dispersion one.
 """
 
 import math
-from abc import ABC
 from functools import cache
 from typing import Any
 
@@ -35,7 +34,7 @@ CONVEX = {
 }
 
 
-class Target(ABC):
+class Target:
     """A noise with the y it is to explain. `w` and `p` are None where all ones."""
 
     family: str
@@ -45,8 +44,8 @@ class Target(ABC):
         self.y = y
         self.check()
 
-    def check(self) -> None:  # noqa: B027  (most noises explain any y)
-        """Refuse a y that the noise cannot explain."""
+    def check(self) -> None:
+        """Refuse a y that the noise cannot explain; most explain any."""
 
     def taken(self, rows: Any) -> Any:
         """The same noise with some of the rows; nothing is checked again."""
@@ -146,7 +145,7 @@ def with_precision(noise: Any, p: Numbers | None) -> Any:
 
 def _require(noise: Any, good: Any, y: Numbers, wanted: str, remedy: str = "") -> None:
     """Refuse y unless all are good."""
-    if np.all(good):
+    if good.all():
         return
     bad = np.flatnonzero(~np.asarray(good))
     raise ValueError(
