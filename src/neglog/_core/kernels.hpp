@@ -56,6 +56,9 @@ struct InstructionSet {
     void (*multiply)(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel, const double* theta, double* out);
     void (*multiply_transposed)(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel, const double* x,
                                 double* out);
+    // Rows that lie one after the other.
+    void (*multiply_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* theta, double* out);
+    void (*add_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* g, double* out);
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
                      std::size_t width, double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);

@@ -144,6 +144,42 @@ NEGLOG_VECTOR_LOOP void multiply_transposed(std::size_t stride, std::size_t colu
     for (; j < columns; ++j) dots<1>(stride, distance, panel + j * distance, x, out + j);
 }
 
+// out_i += x_i' theta, of rows that lie one after the other: four at a time, so that theta is read once for them.
+NEGLOG_VECTOR_LOOP void multiply_rows(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride,
+                                      const double* theta, double* out) {
+    const std::size_t whole = columns / lanes * lanes;
+    for (std::size_t i = 0; i < rows; i += 4) {
+        const std::size_t many = rows - i < 4 ? rows - i : 4;
+        const double* row[4];
+        for (std::size_t k = 0; k < 4; ++k) row[k] = x + static_cast<std::ptrdiff_t>(i + (k < many ? k : 0)) * row_stride;
+        Lanes sums[4] = {};
+        for (std::size_t j = 0; j < whole; j += lanes) {
+            const Lanes t = load(theta + j);
+            for (std::size_t k = 0; k < 4; ++k) sums[k] += load(row[k] + j) * t;
+        }
+        for (std::size_t k = 0; k < many; ++k) {
+            double sum = total(sums[k]);
+            for (std::size_t j = whole; j < columns; ++j) sum += row[k][j] * theta[j];
+            out[i + k] += sum;
+        }
+    }
+}
+
+// out += sum of g_i x_i
+NEGLOG_VECTOR_LOOP void add_rows(std::size_t rows, std::size_t columns, const double* __restrict x, std::ptrdiff_t row_stride,
+                                 const double* __restrict g, double* __restrict out) {
+    std::size_t i = 0;
+    for (; i + 4 <= rows; i += 4) {
+        const double *a = x + static_cast<std::ptrdiff_t>(i) * row_stride, *b = a + row_stride, *c = b + row_stride, *d = c + row_stride;
+        const double ga = g[i], gb = g[i + 1], gc = g[i + 2], gd = g[i + 3];
+        for (std::size_t j = 0; j < columns; ++j) out[j] += (a[j] * ga + b[j] * gb) + (c[j] * gc + d[j] * gd);
+    }
+    for (; i < rows; ++i) {
+        const double *a = x + static_cast<std::ptrdiff_t>(i) * row_stride, ga = g[i];
+        for (std::size_t j = 0; j < columns; ++j) out[j] += a[j] * ga;
+    }
+}
+
 NEGLOG_VECTOR_LOOP double dot(std::size_t n, const double* a, const double* b) {
     Lanes sums[4] = {};
     std::size_t i = 0;

@@ -1,15 +1,15 @@
 #include "passes.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <string_view>
-#include <thread>
 
+#include "parts.hpp"
 #include "systems.hpp"
+#include "wide_rows.hpp"
 
 namespace neglog {
 namespace {
@@ -30,19 +30,6 @@ std::size_t number_of_parts(std::size_t rows, std::size_t columns, std::size_t s
     const std::size_t room = with_gram ? rows / (64 * columns) : (std::size_t{1} << 20) / columns;
     const std::size_t affordable = std::clamp<std::size_t>(room, 4, 64);
     return std::max<std::size_t>(1, std::min(panels / 8, affordable));
-}
-
-template <class Work>
-void over_parts(std::size_t parts, std::size_t threads, Work work) {
-    threads = std::min(threads, parts);
-    std::atomic<std::size_t> next{0};
-    const auto take = [&] {
-        for (std::size_t part; (part = next.fetch_add(1)) < parts;) work(part);
-    };
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
-    take();
-    for (std::thread& other : others) other.join();
 }
 
 struct Freed {
@@ -364,6 +351,7 @@ std::size_t Table::columns(bool response) const {
 }
 
 double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
+    if (has_wide_rows(table, pass)) return run_wide_rows(set, table, pass, threads);
     const std::size_t width = table.columns(pass.response) * pass.classes;
     const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
     const std::size_t parts = number_of_parts(table.rows, width, stride, pass.gram != nullptr);

@@ -10,7 +10,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.engines.columns import Columns
 from neglog.engines.memory import Memory
-from neglog.engines.moments import Moments
+from neglog.engines.moments import GrowingMoments, Moments
 from neglog.inference.absolute import solve_absolute
 from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import SMOOTH_FROM, Compound
@@ -142,12 +142,19 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solu
 
 def working_set(task: Task) -> WorkingSet:
     """For lassos over many columns; least squares keep the Gram matrix of the chosen ones instead of their rows."""
+    engine = task.engine
     squares = isinstance(task.target, Squares) and task.target.noise.link.name == "identity"
-    return WorkingSet(
-        task.engine,
-        lambda engine, penalty: task.objective(engine, penalty=penalty),
-        (lambda part: Moments(part.moments())) if squares else (lambda part: part),
+    moments = (
+        GrowingMoments(engine) if squares and GrowingMoments.fits(engine) and not task.penalty.kink.any() else None
     )
+
+    def restricted(chosen: Numbers, kink: Numbers) -> tuple[Any, Numbers]:
+        if moments is not None:
+            return moments.of(chosen)
+        part, inside = engine.subset(chosen, rest=kink)
+        return Moments(part.moments()) if squares else part, inside
+
+    return WorkingSet(engine, lambda part, penalty: task.objective(part, penalty=penalty), restricted)
 
 
 def start(task: Task) -> Numbers:

@@ -18,6 +18,8 @@ FIRST = 64  # columns to begin with when nothing is known
 TOLERANCE = 1e-7  # of the strength, by which a gradient may exceed it
 
 MakeObjective = Callable[[Any, Penalty], Objective]
+# The chosen columns as an engine, the others held at their kinks, and the places of its coefficients among all.
+Restricted = Callable[[Numbers, Numbers], tuple[Any, Numbers]]
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Part:
 class WorkingSet:
     """The state that is worth keeping from one strength to the next: the columns in use and their curvature."""
 
-    def __init__(self, engine: Memory, make_objective: MakeObjective, restricted: Callable[[Memory], Any]) -> None:
+    def __init__(self, engine: Memory, make_objective: MakeObjective, restricted: Restricted) -> None:
         self.engine, self.make_objective, self.restricted = engine, make_objective, restricted
         self.part: Part | None = None
 
@@ -79,7 +81,7 @@ class WorkingSet:
         new = np.flatnonzero(wanted & ~chosen)
         room = max(FIRST, 2 * int(chosen.sum()))
         chosen[new[np.argsort(-excess[new], kind="stable")[:room]]] = True
-        engine, inside = self.engine.subset(chosen, rest=kink)
+        engine, inside = self.restricted(chosen, kink)
         everything = np.zeros(len(wanted), bool)
         everything[inside] = True
-        return Part(everything, self.restricted(engine), inside)
+        return Part(everything, engine, inside)
