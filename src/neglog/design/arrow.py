@@ -59,7 +59,7 @@ class Encoder:
     def _kept(self, table: Any, first: int) -> tuple[Any, NDArray[np.int64]]:
         """The rows that are used, and their numbers."""
         if self.encoded:
-            return table, table.column(NUMBER).to_numpy()
+            return table, numbers_of(table.column(NUMBER))
         numbers = np.arange(first, first + table.num_rows)
         if not self.drop:
             return table, numbers
@@ -103,11 +103,14 @@ def numbers_of(column: Any) -> Numbers:
     """A column of numbers; NaN where there is none."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(column.type) or (column.null_count and not pa.types.is_floating(column.type)):
-        column = column.cast(pa.float64())
-    chunked = isinstance(column, pa.ChunkedArray)
-    values: Numbers = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
-    return values.astype(np.float64) if values.dtype.kind in "bO" else values
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if pa.types.is_decimal(column.type) or column.null_count:
+        column = column.cast(pa.float64()).fill_null(np.nan)
+    values: Numbers = np.from_dlpack(column)  # to_numpy would import pandas first
+    return values
 
 
 def days_of(column: Any) -> Numbers:
@@ -147,7 +150,7 @@ def _coded_chunks(column: Any) -> Any:
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         indices = coded.indices
-        codes = indices.fill_null(-1).to_numpy(zero_copy_only=False) if indices.null_count else indices.to_numpy()
+        codes = np.from_dlpack(indices.fill_null(-1) if indices.null_count else indices)
         values = coded.dictionary.to_pylist()
         if None in values:  # a null may also be one of the values
             lost = values.index(None)

@@ -139,11 +139,12 @@ def batches(piece: Piece, reading: list[tuple[str, Any]]) -> Iterator[Any]:
     read = {"parquet": _parquet_batches, "arrow": _arrow_batches, "text": _text_batches}[piece.kind]
     try:
         for batch in read(piece, own):
-            columns = {
-                name: pa.repeat(pa.scalar(keys[name], dtype), batch.num_rows) if name in keys else batch.column(name)
+            columns = [
+                pa.repeat(pa.scalar(keys[name], dtype), batch.num_rows) if name in keys else batch.column(name)
                 for name, dtype in reading
-            }
-            yield pa.table(columns) if columns else batch
+            ]
+            # not pa.table, which would import pandas to see whether a column is one of its own
+            yield pa.Table.from_arrays(columns, [name for name, _ in reading]) if columns else batch
         _check_unchanged(piece)
     except (pa.ArrowException, OSError) as error:
         _check_unchanged(piece)

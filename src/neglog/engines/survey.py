@@ -54,7 +54,7 @@ class Sample:
     def of(cls, table: Any, numbers: Any, step: int) -> "Sample":
         """From one table whose rows have these numbers."""
         places = np.flatnonzero(numbers % step == 0)
-        return cls(step, [(table.take(places), numbers[places])] if len(places) else [])
+        return cls(step, [(_taken(table, places), numbers[places])] if len(places) else [])
 
     def __add__(self, other: "Sample") -> "Sample":
         step = max(self.step, other.step)
@@ -72,7 +72,7 @@ class Sample:
         if step == self.step:
             return self.parts
         kept = [(table, numbers, np.flatnonzero(numbers % step == 0)) for table, numbers in self.parts]
-        return [(table.take(places), numbers[places]) for table, numbers, places in kept if len(places)]
+        return [(_taken(table, places), numbers[places]) for table, numbers, places in kept if len(places)]
 
     def table(self) -> Any:
         """The rows as one table."""
@@ -83,6 +83,14 @@ class Sample:
     def numbers(self) -> Any:
         """Their numbers."""
         return np.concatenate([numbers for _, numbers in self.parts])
+
+
+def _taken(table: Any, places: Any) -> Any:
+    """Some rows of a table. From NumPy's numbers Arrow would only make its own after having imported pandas."""
+    import pyarrow as pa
+
+    numbers = np.ascontiguousarray(places, np.int64)
+    return table.take(pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)]))
 
 
 class Survey(NamedTuple):
