@@ -56,28 +56,33 @@ class TargetSums:
 def sums_of(target: Target) -> TargetSums:
     """Of a target whose rows are in memory."""
     y = np.asarray(target.y, np.float64)
-    w = np.ones(len(y)) if target.w is None else target.w
-    p = np.ones(len(y)) if target.p is None else target.p
-    zero = np.asarray(target.raw) == 0
+    w, p, zero = target.w, target.p, np.asarray(target.raw) == 0
+    counted = p if w is None else w if p is None else w * p
     classes = {}
     if isinstance(target, Classes):
         counts = np.bincount(y.astype(int), minlength=len(target.classes))
         classes = dict(zip(target.classes.tolist(), counts.tolist(), strict=True))
     sums = TargetSums(
         rows=len(y),
-        weight=float(w.sum()),
-        precise=float(w @ p),
-        moment=float((w * p) @ y),
+        weight=_total(w, len(y)),
+        precise=_total(counted, len(y)),
+        moment=float(np.sum(y if counted is None else counted * y)),
         plain=float(np.sum(target.raw, dtype=np.float64)),
         zeros=int(np.count_nonzero(zero)),
         extremes=Extremes(float(np.min(target.raw)), float(np.max(target.raw))),
         classes=classes,
     )
     if isinstance(target, Amounts):
-        sums.zero_weight, sums.zero_precise = float(w[zero].sum()), float(w[zero] @ p[zero])
-        some = ~zero
-        sums.nodes = _node_sums(y[some], w[some], None if target.p is None else target.p[some])
+        none, some = int(np.count_nonzero(zero)), ~zero
+        sums.zero_weight, sums.zero_precise = (_total(None if v is None else v[zero], none) for v in (w, counted))
+        each = np.ones(len(y) - none) if w is None else w[some]
+        sums.nodes = _node_sums(y[some], each, None if p is None else p[some])
     return sums
+
+
+def _total(values: Numbers | None, count: int) -> float:
+    """The sum, of ones where there are none."""
+    return float(count if values is None else np.sum(values))
 
 
 def condensed(target: Target, sums: TargetSums) -> Target:
