@@ -110,7 +110,7 @@ def predict_source(
         raise ValueError(f"the table lacks the columns {quoted(absent)}; it has {quoted(source.types)}")
     unfinished = tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}.")
     try:
-        rows = source.total(PredictionWork(fit, levels, named, keep, unfinished), needed, count=int)
+        rows = source.total(PredictionWork(fit.without_data(), levels, named, keep, unfinished), needed, count=int)
         os.chmod(unfinished, 0o777 & ~umask())
         os.rename(unfinished, output)
     except BaseException:

@@ -328,10 +328,19 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """What can be asked without the data, all of it computed."""
+        if not hasattr(self, "_task"):
+            return dict(self.__dict__)
         kept = [*STATED, *COMPUTED]
         if hasattr(self.noise, "p") and self.noise._family() == "categorical":
             kept.append("classes")
         return {name: getattr(self, name) for name in kept}
+
+    def without_data(self) -> "Fit":
+        """What predictions need, and nothing that would have to be computed: to be sent to workers."""
+        other = object.__new__(type(self))
+        names = [*STATED, *(["classes"] if self.noise._family() == "categorical" else [])]
+        other.__dict__.update({name: getattr(self, name) for name in names})
+        return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
