@@ -302,10 +302,10 @@ def _opened(path: str, kind: str, stamp: tuple[int, int], keys: Any) -> tuple[di
         with csv.open_csv(open_stream(Path(path)), parse_options=parsing) as reader:
             schema = reader.schema
         pieces = [Piece(path, kind, stamp, None, None, keys)]
-    return {field.name: _as_read(field.type, kind) for field in schema}, pieces
+    return {field.name: as_read(field.type, kind) for field in schema}, pieces
 
 
-def _as_read(dtype: Any, kind: str) -> Any:
+def as_read(dtype: Any, kind: str) -> Any:
     """The type a column is read as: strings by their codes, and the whole numbers of a text as numbers, because a later
     line may hold others.
     """
