@@ -5,6 +5,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import sphinxcontrib.katex
@@ -44,8 +45,12 @@ myst_update_mathjax = False
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 60
-if find_spec("torch") is None:  # which is too large to install for one page
-    nb_execution_excludepatterns = ["guides/networks.md"]
+runs = {  # what is too large to install for one page
+    "guides/networks.md": find_spec("torch") is not None,
+    "guides/spark.md": find_spec("pyspark") is not None and which("java") is not None,
+}
+nb_execution_excludepatterns = [page for page, can in runs.items() if not can]
+if nb_execution_excludepatterns:
     suppress_warnings = ["myst-nb.lexer"]  # only an execution tells the language of the cells
 nb_merge_streams = True
 os.environ["MATPLOTLIBRC"] = str(HERE / "matplotlibrc")

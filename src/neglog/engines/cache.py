@@ -39,7 +39,10 @@ def cached(source: Any, encoder: Encoder, directory: str | os.PathLike[str]) -> 
     it is complete.
     """
     if not isinstance(source, Files):
-        raise TypeError("a cache is for files that this process reads; a Dask dataframe is kept by its persist()")
+        raise TypeError(
+            "a cache is for files that this process reads; a Dask dataframe is kept by its persist(), a Spark "
+            "dataframe by its cache()"
+        )
     parent = Path(directory)
     parent.mkdir(parents=True, exist_ok=True)
     target = parent / f"neglog-{_name(source, encoder)}"

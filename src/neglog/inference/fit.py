@@ -54,7 +54,7 @@ def fit(
                    pandas, polars or Arrow, whose strings and categories become one coefficient per level and whose
                    dates become days; or what `neglog.design.read` made of it, for several fits of the same table. Or
                    data that need not fit in memory: a path, a glob or a directory of Parquet, CSV or Arrow files, or a
-                   Dask dataframe; y and the next four are then names of columns
+                   Dask or Spark dataframe; y and the next four are then names of columns
     y              one value per row, or the name of a column of X, or a formula such as "y ~ a + log(b)", if formulaic
                    is installed; so are the next four, but for the formula
     noise          what y does around the prediction; parameters that are None are estimated

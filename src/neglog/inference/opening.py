@@ -19,6 +19,7 @@ from neglog.engines.cache import cached
 from neglog.engines.files import Files, is_paths, kind_of_type
 from neglog.engines.memory import Memory
 from neglog.engines.sources import Source, final_numbers
+from neglog.engines.spark import SparkRows, is_spark
 from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
 from neglog.inference.answer import Task
 from neglog.inference.compound import SMOOTH_FROM
@@ -50,7 +51,7 @@ def opened_source(X: Any, engine: str | None) -> Any:
             return Partitions(X)
     if engine is not None:
         raise TypeError(f'engine="dask" reads files or a Dask dataframe, but X is a {type(X).__name__}')
-    return None
+    return SparkRows(X) if is_spark(X) else None
 
 
 @contextmanager
