@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace neglog {
@@ -59,6 +60,9 @@ struct InstructionSet {
     // Rows that lie one after the other.
     void (*multiply_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* theta, double* out);
     void (*add_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* g, double* out);
+    void (*weighted_rows)(std::size_t rows, std::size_t columns, std::size_t stride, const double* panel, const double* weight, double* out);
+    void (*add_by_level)(std::size_t rows, std::size_t columns, const double* x, const std::int32_t* codes, std::int32_t first, double* sums,
+                         std::size_t width);
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
                      std::size_t width, double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);

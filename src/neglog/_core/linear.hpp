@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "vector_math.hpp"
 
@@ -177,6 +178,31 @@ NEGLOG_VECTOR_LOOP void add_rows(std::size_t rows, std::size_t columns, const do
     for (; i < rows; ++i) {
         const double *a = x + static_cast<std::ptrdiff_t>(i) * row_stride, ga = g[i];
         for (std::size_t j = 0; j < columns; ++j) out[j] += a[j] * ga;
+    }
+}
+
+// The rows of a panel one after the other, each times its weight.
+NEGLOG_VECTOR_LOOP void weighted_rows(std::size_t rows, std::size_t columns, std::size_t stride, const double* __restrict panel,
+                                      const double* __restrict weight, double* __restrict out) {
+    std::size_t i = 0;
+    for (; i + 8 <= rows; i += 8)  // of eight rows the lines written to stay in the cache
+        for (std::size_t j = 0; j < columns; ++j) {
+            const double* from = panel + j * stride + i;
+            for (std::size_t k = 0; k < 8; ++k) out[(i + k) * columns + j] = weight[i + k] * from[k];
+        }
+    for (; i < rows; ++i)
+        for (std::size_t j = 0; j < columns; ++j) out[i * columns + j] = weight[i] * panel[j * stride + i];
+}
+
+// sums[level of row i] += row i, for rows of `columns` numbers; sums of the levels are `width` apart.
+NEGLOG_VECTOR_LOOP void add_by_level(std::size_t rows, std::size_t columns, const double* __restrict x, const std::int32_t* codes,
+                                     std::int32_t first, double* __restrict sums, std::size_t width) {
+    for (std::size_t i = 0; i < rows; ++i) {
+        const std::int32_t level = codes[i] - first;
+        if (level < 0) continue;
+        double* __restrict to = sums + static_cast<std::size_t>(level) * width;
+        const double* __restrict row = x + i * columns;
+        for (std::size_t j = 0; j < columns; ++j) to[j] += row[j];
     }
 }
 

@@ -46,6 +46,7 @@ class Worker {
           columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset), p0_(pass.p0), p1_(pass.p1),
           panel_(make_buffer(stride * dense_columns_)), eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
           gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
+          by_rows_(make_buffer(pass.gram && !table.codes.empty() ? stride * dense_columns_ : 0)),
           in_place_(!pass.gram && lies_ready(table, pass)) {}
 
     // Adds the rows from `begin` on to the sums.
@@ -210,6 +211,7 @@ class Worker {
     // The lower triangle of the Gram matrix of all columns, weighted by w.
     void add_gram(const double* w, double* gram, std::size_t width) {
         set_.add_gram(stride_, dense_columns_, panel_.get(), w, gram, width, room_.get());
+        if (!table_.codes.empty()) set_.weighted_rows(rows_, dense_columns_, stride_, panel_.get(), w, by_rows_.get());
         std::size_t place = dense_columns_;
         for (std::size_t b = 0; b < table_.codes.size(); ++b) {
             add_levels(table_.codes[b], w, gram + place * width, place, width, b);
@@ -224,13 +226,7 @@ class Worker {
     // Rows of the Gram matrix that belong to a block of levels: sums of the other columns by level.
     void add_levels(const CodesBlock& block, const double* w, double* gram, std::size_t place, std::size_t width, std::size_t before) {
         const std::int32_t* codes = block.codes + begin_;
-        for (std::size_t j = 0; j < dense_columns_; ++j) {
-            const double* column = panel_.get() + j * stride_;
-            for (std::size_t i = 0; i < rows_; ++i) {
-                const std::int32_t level = codes[i] - block.first;
-                if (level >= 0) gram[static_cast<std::size_t>(level) * width + j] += w[i] * column[i];
-            }
-        }
+        set_.add_by_level(rows_, dense_columns_, by_rows_.get(), codes, block.first, gram, width);
         std::size_t from = dense_columns_;
         for (std::size_t b = 0; b < before; ++b) {
             const CodesBlock& other = table_.codes[b];
@@ -316,7 +312,7 @@ class Worker {
     const Pass& pass_;
     std::size_t stride_, dense_columns_, columns_, begin_ = 0, rows_ = 0;
     SourceBlock y_, weight_, offset_, p0_, p1_;
-    Buffer panel_, eta_, value_, gradient_, curvature_, room_;
+    Buffer panel_, eta_, value_, gradient_, curvature_, room_, by_rows_;
     bool in_place_;
     const double* columns_of_panel_ = nullptr;
     std::size_t distance_ = 0;

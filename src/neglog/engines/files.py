@@ -22,7 +22,7 @@ from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.sources import Work, added, first_rows, folded, piece_and_row
 
-ROWS_AT_ONCE = 1 << 16  # of a batch
+ROWS_AT_ONCE = 1 << 18  # of a batch
 ROWS_OF_PIECE = 1 << 18  # row groups are put together until they have so many
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -156,7 +156,9 @@ def _parquet_batches(piece: Piece, own: dict[str, Any]) -> Iterator[Any]:
     from pyarrow.types import is_dictionary, is_string
 
     coded = [name for name, dtype in own.items() if is_dictionary(dtype) and is_string(dtype.value_type)]
-    with parquet.ParquetFile(piece.path, read_dictionary=coded, buffer_size=1 << 20) as file:
+    with parquet.ParquetFile(
+        piece.path, read_dictionary=coded
+    ) as file:  # a map of a file that is cut short would crash
         yield from file.iter_batches(
             ROWS_AT_ONCE, row_groups=list(piece.groups or ()), columns=list(own), use_threads=False
         )

@@ -64,5 +64,12 @@ def combined_offset(noise: Noise, offset: Any, exposure: Any) -> Numbers | None:
             f"exposure multiplies the mean, which needs the log link, but {noise!r} has the link {noise.link.name!r}; "
             "use offset, which is added to the raw prediction, or precision"
         )
-    logs = np.log(np.asarray(checked(exposure, "exposure")))
+    return known_offset(offset, checked(exposure, "exposure"))
+
+
+def known_offset(offset: Any, exposure: Any) -> Numbers | None:
+    """The same of values that were looked at before."""
+    if exposure is None:
+        return None if offset is None else np.asarray(offset, np.float64)
+    logs = np.log(np.asarray(exposure))
     return np.asarray(logs if offset is None else logs + offset)

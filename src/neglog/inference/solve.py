@@ -21,7 +21,7 @@ from neglog.solvers import scalar
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.dispersion import Known
 from neglog.solvers.lasso import proximal_newton
-from neglog.solvers.newton import newton, polish
+from neglog.solvers.newton import newton, polish, with_own_curvature
 from neglog.solvers.objective import Objective, Solution
 from neglog.solvers.sparse_lasso import SparseLasso
 from neglog.solvers.systems import newton_step
@@ -99,9 +99,7 @@ def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Soluti
         first = newton(task.objective(task.engine.take(rows), rows), theta, 0.3, 25)
         if np.isfinite(first.point.value):
             theta = first.point.theta
-            # which is of no use where the sample does not know all columns, nor needed where each pass may have its own
-            known = first.null is None and not task.engine.cheap_curvature
-            matrix = first.point.hessian if known else None
+            matrix = first.point.hessian if first.null is None else None  # or the sample does not know all columns
     return finish(objective, theta, matrix, task.tol, task.max_iter)
 
 
@@ -109,7 +107,8 @@ def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: fl
     """With a borrowed curvature as long as that gains enough, then with the curvature itself."""
     if matrix is None or not len(theta) or newton_step(matrix, np.ones(len(theta))).null is not None:
         return newton(objective, theta, tol, max_iter)
-    polished = polish(objective, theta, matrix, tol, max_iter)
+    cheap = getattr(objective.engine, "cheap_curvature", False)
+    polished = (with_own_curvature if cheap else polish)(objective, theta, matrix, tol, max_iter)
     if polished.converged:
         return polished
     if np.isfinite(polished.point.value):

@@ -18,7 +18,7 @@ from neglog.engines.memory import Loss, Memory
 from neglog.engines.sources import Source
 from neglog.inference.answer import Task
 from neglog.inference.condensed import TargetSums
-from neglog.inference.rows import checked, combined_offset
+from neglog.inference.rows import known_offset
 from neglog.inference.targets import Target
 from neglog.solvers.objective import Objective
 from neglog.solvers.penalty import Penalty
@@ -81,12 +81,9 @@ class Piecework:
             values = {name: value[chosen] for name, value in values.items()}
         if not design.rows:
             return None
-        target = self.target.of_rows(
-            values["y"],
-            checked(values.get("sample_weight"), "sample_weight", zero=True),
-            checked(values.get("precision"), "precision"),
-        )
-        shift = combined_offset(target.noise, values.get("offset"), values.get("exposure"))
+        # the first pass has looked at all of them
+        target = self.target.of_rows(values["y"], values.get("sample_weight"), values.get("precision"))
+        shift = known_offset(values.get("offset"), values.get("exposure"))
         engine = Memory(
             design, target.y, target.weight, shift, target.loss, intercept=self.intercept, centre=self.centre
         ).on_one_thread()

@@ -118,12 +118,33 @@ class Metric:
             self.pairs.append((moved, changed, 1 / product))
 
 
-def polish(objective: Objective, theta: Numbers, matrix: Numbers, tol: float, max_iter: int) -> Solution:
+def with_own_curvature(objective: Objective, theta: Numbers, matrix: Numbers, tol: float, max_iter: int) -> Solution:
+    """In few passes, where those cost more than second derivatives: the first step by a borrowed curvature, the next by
+    that of all rows, which is then good enough for the rest.
+    """
+    point = objective.at(theta, False)
+    direction = Metric(matrix).direction(point.gradient)
+    squared = -float(direction @ point.gradient)
+    if not (np.isfinite(point.value) and squared > 0):
+        return Solution(point, False, 0, np.inf)
+    following = line_search(lambda t: objective.at(t, True), point, direction, squared**0.5)
+    if following is None or following.hessian is None:
+        return Solution(point, False, 0, squared**0.5, stuck=True)
+    if newton_step(following.hessian, following.gradient).null is not None:
+        return Solution(following, False, 1, squared**0.5)
+    rest = polish(objective, following.theta, following.hessian, tol, max_iter - 1, following)
+    rest.iterations += 1
+    return rest
+
+
+def polish(
+    objective: Objective, theta: Numbers, matrix: Numbers, tol: float, max_iter: int, known: Point | None = None
+) -> Solution:
     """From a good start with a good metric: passes that need the gradient only. Gives up early when they gain
-    little.
+    little. What the objective is at theta may be known already.
     """
     metric = Metric(matrix)
-    point = objective.at(theta, False)
+    point = objective.at(theta, False) if known is None else known
     decrements: list[float] = []
     for iteration in range(max_iter + 1):
         direction = metric.direction(point.gradient)
