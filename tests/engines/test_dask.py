@@ -125,10 +125,10 @@ def test_the_first_pass_counts_the_rows_of_texts(client, tmp_path):
         csv.write_csv(table(rows, i), tmp_path / f"{i}.csv")
     source = FilesOnCluster(tmp_path, client=client)
     assert source.lengths is None
-    assert source.total(Sums(("x",)), ["x"], count=counted)["firsts"] == [0, 0, 0]
+    assert source.total(Sums(("x",)), ["x"], count=counted)["firsts"] == [piece << 40 for piece in range(3)]
     assert source.lengths == [300, 20, 1]
     assert source.total(Sums(("x",)), ["x"])["firsts"] == [0, 300, 320]
-    assert source.where(320) == f"{tmp_path / '2.csv'}, row 0"
+    assert source.where(320) == f"row 0 of {tmp_path / '2.csv'}"
     assert source.passes == 2
 
 
@@ -165,14 +165,14 @@ def test_a_pass_leaves_nothing_on_the_cluster(client, folder):
 @pytest.fixture(scope="module")
 def frame(tmp_path_factory):
     """Five partitions, the third and the last empty."""
-    rows = table(200_000).to_pandas()
+    rows = table(600_000).to_pandas()
     rows["arrow"] = rows["g"].astype("string[pyarrow]")
     rows["object"] = rows["g"].astype(object)
     rows["level"] = rows["g"].astype("category")
     rows["small"] = rows["x"].astype("float32")
     rows["nullable"] = rows["n"].astype("Int64").where(rows["n"] > 10)
     rows["when"] = pd.Timestamp("2024-02-29") + pd.to_timedelta(rows["n"], unit="D")
-    parts = [rows[:90_000], rows[90_000:90_010], rows[:0], rows[90_010:], rows[:0]]
+    parts = [rows[:290_000], rows[290_000:290_010], rows[:0], rows[290_010:], rows[:0]]
     paths = [tmp_path_factory.getbasetemp() / f"part{i}.pickle" for i in range(5)]
     for part, path in zip(parts, paths, strict=True):
         part.to_pickle(path)
@@ -190,15 +190,15 @@ def test_partitions_give_the_sums_of_their_rows(client, frame, persisted):
     source = Partitions(lazy.persist() if persisted else lazy, client=client)
     assert source.lengths is None
     found = source.total(Sums(NUMBERS, LEVELS), [*LEVELS, *NUMBERS], count=counted)
-    assert found["rows"] == 200_000
-    assert source.lengths == [90_000, 10, 0, 109_990, 0]
+    assert found["rows"] == 600_000
+    assert source.lengths == [290_000, 10, 0, 309_990, 0]
     for name in LEVELS:
         expected = rows[name].astype(object).where(rows[name].notna(), None).value_counts(dropna=False).to_dict()
         assert {key: count for key, count in found["levels"][name].items() if count} == expected
     np.testing.assert_allclose(found["sums"], [rows[name].sum() for name in NUMBERS], rtol=1e-6)
-    assert source.where(90_017) == "partition 3, row 7"
+    assert source.where(290_017) == "partition 3, row 7"
     again = source.total(Sums(NUMBERS), list(NUMBERS))
-    assert again["firsts"] == [0, 65_536, 90_000, 90_010, 155_546]
+    assert again["firsts"] == [0, 262_144, 290_000, 290_010, 552_154]
     assert again["sums"].tolist() == found["sums"].tolist()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from neglog.engines.cluster import TIMEOUT, Graph, OnCluster, Watch
 from neglog.engines.files import ROWS_AT_ONCE, Files, as_read, batches
-from neglog.engines.sources import first_rows
+from neglog.engines.sources import piece_and_row
 
 
 def is_dask(X: Any) -> bool:
@@ -57,9 +57,8 @@ class Partitions(OnCluster):
 
     def where(self, row: int) -> str:
         """The partition of a row, and the row's number in it."""
-        firsts = first_rows(self.lengths, len(self.pieces))
-        i = max(i for i, first in enumerate(firsts) if first <= row)
-        return f"{self.pieces[i]}, row {row - firsts[i]:,}"
+        piece, row = piece_and_row(row, self.lengths)
+        return f"{self.pieces[piece]}, row {row:,}"
 
 
 def _frame_batches(name: str, frame: Any, reading: list[tuple[str, Any]]) -> Iterator[Any]:
