@@ -190,3 +190,45 @@ def test_missing_values_are_dropped_or_imputed_aloud(folder):
     done = run(*base, "--missing", "impute", "--save", folder / "m.json")
     assert "a: 5 missing values are the mean, 4.8, and a column says where" in done.stdout
     assert len(run("predict", folder / "m.json", folder / "holes.csv").stdout.splitlines()) == 31
+
+
+# ---- many files ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parts(tmp_path):
+    rows = visits()
+    (tmp_path / "parts").mkdir()
+    for i in range(3):
+        parquet.write_table(rows.slice(200 * i, 200), tmp_path / "parts" / f"{i}.parquet")
+    return tmp_path
+
+
+def test_a_pattern_is_fitted_and_predicted_like_one_file(folder, parts):
+    options = ("--target", "visits", "--exposure", "years", "--without", "id", "--noise", "poisson")
+    one = json.loads(run("fit", folder / "visits.parquet", *options, "--save", folder / "one.json", "--json").stdout)
+    many = json.loads(
+        run("fit", parts / "parts" / "*.parquet", *options, "--save", parts / "many.json", "--json").stdout
+    )
+    np.testing.assert_allclose(many["values"]["coef"]["array"], one["values"]["coef"]["array"], atol=1e-9)
+    done = run(
+        "predict", parts / "many.json", parts / "parts", "-o", parts / "out", "--quantiles", ".9", "--keep", "id"
+    )
+    assert "600 predictions" in done.stdout
+    out = parquet.read_table(parts / "out")
+    assert out.column_names == ["id", "prediction", "q0.9"]
+    assert out["id"].to_pylist() == list(range(600))
+    assert "name it with --output" in run("predict", parts / "many.json", parts / "parts", expect=1).stderr
+
+
+def test_a_directory_is_compared_like_one_file(folder, parts):
+    options = ("--target", "visits", "--without", "id", "--noise", "poisson,gaussian", "--prior", "gaussian(scale=1)")
+    one = json.loads(run("compare", folder / "visits.parquet", *options, "--json").stdout)
+    many = json.loads(run("compare", parts / "parts", *options, "--cache", parts / "cache", "--json").stdout)
+    assert [line["noise"] for line in many["table"]] == [line["noise"] for line in one["table"]]
+    for here, there in zip(one["table"], many["table"], strict=True):
+        assert there["nats"] == pytest.approx(here["nats"], rel=1e-5)
+    assert (
+        "has no column 'nothing'"
+        in run("fit", parts / "parts", "--target", "nothing", "--noise", "poisson", expect=1).stderr
+    )

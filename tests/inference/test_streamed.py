@@ -239,6 +239,16 @@ def test_wrong_calls_are_refused(tmp_path, arguments, options, message):
         nl.fit(path, *arguments, **options)
 
 
+def test_no_rows_are_refused(tmp_path):
+    data = table("poisson")[["a", "y"]]
+    parquet.write_table(pa.Table.from_pandas(data.iloc[:0], preserve_index=False), tmp_path / "empty.parquet")
+    with pytest.raises(ValueError, match="there are no rows"):
+        nl.fit(tmp_path / "empty.parquet", "y", nl.Poisson())
+    lost = written(data.assign(a=np.nan), tmp_path / "lost")
+    with pytest.raises(ValueError, match="no row has all its values"):
+        nl.fit(lost, "y", nl.Poisson(), missing="drop")
+
+
 def test_what_needs_rows_in_memory_says_so(tmp_path):
     streamed = nl.fit(written(table("poisson")[["a", "y"]], tmp_path), "y", nl.Poisson())
     with pytest.raises(ValueError, match="must be in memory"):

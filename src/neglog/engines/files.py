@@ -78,7 +78,7 @@ class Files:
         everything = None if self.lengths is None else sum(self.lengths)
         for i, result in enumerate(self._in_order(work, reading, firsts)):
             total = added(total, result)
-            lengths.append(count(result) if count is not None else (self.lengths or [0] * len(self.pieces))[i])
+            lengths.append(_rows(count, result) if count is not None else (self.lengths or [0] * len(self.pieces))[i])
             if self.watch is not None:
                 self.watch(sum(lengths), everything)
         if count is not None:
@@ -107,6 +107,11 @@ class Files:
         number, row = piece_and_row(row, self.lengths)
         piece = self.pieces[number]
         return f"row {row + piece.first_in_file:,} of {piece.path}"
+
+
+def _rows(count: Callable[[Any], int], result: Any) -> int:
+    """A piece without rows gives nothing."""
+    return 0 if result is None else count(result)
 
 
 class Stopped(Exception):  # noqa: N818 - nothing went wrong

@@ -89,10 +89,14 @@ def fit(
     if source is not None:
         _check_settings(prior, tol, max_iter)
         with watched(source, progress), np.errstate(all="ignore"):
-            task: Task = open_source(
-                source, y, noise, prior, given, intercept=intercept, tol=tol, max_iter=max_iter, missing=missing,
-                rare=rare, cache=cache,
-            )  # fmt: skip
+            settings: dict[str, Any] = {
+                "intercept": intercept,
+                "tol": tol,
+                "max_iter": max_iter,
+                "missing": missing,
+                "rare": rare,
+            }
+            task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
             task.penalty = make_penalty(prior, task.engine)
             task, answer, prior = _solved(task, prior, standardize)
             diagnose(task, answer)

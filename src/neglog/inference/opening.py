@@ -168,8 +168,8 @@ def open_source(
         survey: Survey = source.total(look, [*kinds, *dict.fromkeys(named.values())], count=lambda part: part.rows)
     except RowError as error:
         raise ValueError(f"{error.message} (counted from {source.where(error.first)})") from None
-    if survey.sample.rows == 0:
-        raise ValueError("there are no rows" if not survey.rows else "no row has all its values")
+    if survey is None or not survey.sample.rows:
+        raise ValueError("there are no rows" if survey is None or not survey.rows else "no row has all its values")
     schema, notes = schema_of(
         survey.columns, kinds, reference=isinstance(prior, Flat), missing=missing, rare=rare, place=source.where
     )
