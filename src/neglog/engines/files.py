@@ -326,10 +326,11 @@ def as_read(dtype: Any, kind: str) -> Any:
     """
     import pyarrow as pa
 
-    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+    values = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+    if pa.types.is_string(values) or pa.types.is_large_string(values):
         return _coded(pa.string())
     if pa.types.is_dictionary(dtype):
-        return _coded(dtype.value_type)
+        return _coded(values)
     if kind == "text" and (pa.types.is_integer(dtype) or pa.types.is_null(dtype)):
         return pa.float64()
     return dtype
