@@ -315,6 +315,11 @@ def test_comparisons_are_those_of_memory(tmp_path, noise):
     assert streamed.conclusion.split(". But")[0] == memory.conclusion.split(". But")[0]
 
 
+def test_classes_that_are_numbers_are_not_compared_as_something_else(tmp_path):
+    with pytest.raises(ValueError, match="for a column of text only"):
+        nl.compare(written(table("bernoulli")[["a", "y"]], tmp_path), "y", ["categorical"])
+
+
 def test_folds_are_even_and_do_not_follow_the_order():
     fold = fold_of(np.arange(100_000), 5)
     assert np.abs(np.bincount(fold) / 20_000 - 1).max() < 0.02

@@ -118,7 +118,13 @@ def _compared_source(
         task, facts = open_for_all(source, y, prior, given, **settings)
         if not 2 <= folds <= task.engine.rows:
             raise ValueError(f"folds must be between 2 and the number of rows, {task.engine.rows}, but is {folds}")
-        admitted, refused = _admitted(_tried(noises, facts is None), facts, given["exposure"] is not None)
+        tried = _tried(noises, facts is None)
+        if facts is not None and any(isinstance(noise, Categorical) for noise in tried):
+            raise ValueError(
+                "where X is not in memory, Categorical noise is compared for a column of text only; y holds numbers: "
+                "nl.fit takes them as classes"
+            )
+        admitted, refused = _admitted(tried, facts, given["exposure"] is not None)
         names = [_name(noise) for noise in admitted]
         scores, resolution, shown, fit = compare_source(task, admitted, names, prior, facts, folds, seed, progress)
     return _named(Comparison(scores, refused, resolution, prior, folds, shown, fit), {"y": y, **given})
