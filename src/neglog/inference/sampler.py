@@ -69,5 +69,6 @@ class InCore(CompiledModel):  # type: ignore[misc]
             None,
         )
 
-    def _make_sampler(self, settings: Any, init_mean: Any, cores: Any, progress: Any, store: Any) -> Any:
-        return _lib.PySampler.from_pymc(settings, cores, self._make_model(init_mean), progress, store)
+    def _make_sampler(self, settings: Any, init_mean: Any, cores: Any, *others: Any) -> Any:
+        """What comes after the cores differs between versions of nutpie, and is passed on as it is."""
+        return _lib.PySampler.from_pymc(settings, cores, self._make_model(init_mean), *others)
