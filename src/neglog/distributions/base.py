@@ -17,6 +17,11 @@ quiet = np.errstate(all="ignore")  # as a decorator: infinite moments and slopes
 Generator = int | np.random.Generator | None
 
 
+def _mark_abstract(cls: type) -> None:
+    names = (name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False))
+    cls.__abstractmethods__ = frozenset(names)  # type: ignore[attr-defined]
+
+
 def in_base(nats: Any, base: float | None) -> Any:
     """An amount of information in units of log(base): nats for None, bits for 2."""
     if base is None:
@@ -60,8 +65,7 @@ class Distribution:
 
         A law that lacks a method cannot be made, as in an ABC; but asking what a law is costs less, and fits ask often.
         """
-        missing = (name for name in dir(cls) if getattr(getattr(cls, name, None), "__isabstractmethod__", False))
-        cls.__abstractmethods__ = frozenset(missing)  # type: ignore[attr-defined]
+        _mark_abstract(cls)
         for name in cls.__dict__.get("domains", ()):
             if not hasattr(cls, name):
                 setattr(cls, name, property(attrgetter(f"_{name}")))
@@ -184,6 +188,9 @@ class Distribution:
 
     def _over_shape(self, value: Any) -> Any:
         return np.broadcast_to(value, self.batch_shape)[()]
+
+
+_mark_abstract(Distribution)
 
 
 class Noise(Distribution):

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,17 @@ def cached(source: Any, encoder: Encoder, directory: str | os.PathLike[str]) -> 
             shutil.rmtree(unfinished, ignore_errors=True)
             if not target.is_dir():  # nor did another process make it meanwhile
                 raise
-    copy = Files(target, threads=source.threads, watch=source.watch)
+    copy = Files(target, threads=source.threads)
     copy.passes = source.passes
+    if source.watch is not None:
+        copy.watch = partial(_told, source, copy)
     return copy, replace(encoder, encoded=True, drop=False)
+
+
+def _told(source: Any, copy: Any, rows: int, everything: int | None) -> None:
+    """Whoever watches the files hears of the passes over their copy."""
+    source.passes, source.nats = copy.passes, getattr(copy, "nats", None)
+    source.watch(rows, everything)
 
 
 def _name(source: Files, encoder: Encoder) -> str:
