@@ -89,6 +89,17 @@ def test_zeros_are_exact_and_no_column_is_lost(noise):
         assert remainder(at(path, noise, k), rows) < 1e-4, k
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("noise", [NOISES["gaussian"], NOISES["poisson"]], ids=str)
+def test_more_columns_than_a_curvature_matrix_holds(noise, order):
+    X, y = problem(noise, n=60, d=1600)
+    path = nl.path(np.asarray(X, order=order), y, noise, n=8, ratio=0.3)
+    assert path.converged
+    for k in (3, 7):
+        single = nl.fit(X, y, noise, nl.Laplace(scale=path.scales[k]))
+        assert single.objective == pytest.approx(path[k].objective, rel=1e-9)
+
+
 def test_a_column_that_enters_late_is_found():
     """Two nearly equal columns of opposite effect: hidden behind each other at first, both needed at the end."""
     rng = np.random.default_rng(8)

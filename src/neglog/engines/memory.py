@@ -161,7 +161,7 @@ class Memory:
     def dense_columns(self, columns: Numbers) -> Numbers:
         """Some columns of a design whose blocks are all dense, less their centres."""
         blocks = [block.values for block in take_columns(self.design, columns).blocks if isinstance(block, Dense)]
-        return np.asarray(np.concatenate(blocks, axis=1) - self.centre[columns])
+        return np.asarray(np.concatenate([np.empty((self.rows, 0)), *blocks], axis=1) - self.centre[columns])
 
     def dense_rows(self, index: Any) -> Numbers:
         """Some rows as a dense matrix in the core's order: for few rows only."""
