@@ -50,7 +50,7 @@ def test_without_a_client_the_call_says_how_to_get_one(paths):
 
 def check_same(found, memory):
     assert found.names == memory.names
-    np.testing.assert_allclose(found.coef, memory.coef, atol=1e-9)
+    np.testing.assert_allclose(found.coef, memory.coef, atol=1e-10)
     assert found.nll == pytest.approx(memory.nll, rel=1e-12)
     np.testing.assert_allclose(found.standard_errors, memory.standard_errors, rtol=1e-7)
 

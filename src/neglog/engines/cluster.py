@@ -7,6 +7,7 @@ would be lost); how often it tries is the scheduler's setting `distributed.sched
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
@@ -25,7 +26,7 @@ Graph = dict[Any, Any]
 Watch = Callable[[int, int | None], None]
 
 
-class OnCluster:
+class OnCluster(ABC):
     """Pieces that the workers of a cluster work on: what sources of different pieces share.
 
     The client is the current one unless given. A pass gives up when for `timeout` seconds the scheduler does not answer
@@ -70,9 +71,9 @@ class OnCluster:
             self.lengths = lengths
         return total
 
+    @abstractmethod
     def _tables(self, columns: list[str]) -> tuple[Graph, list[tuple[Any, ...]]]:
         """What must be computed before, and for each piece a function that gives its tables and what it is given."""
-        raise NotImplementedError
 
     def _graph(self, work: Work, columns: list[str], count: Callable[[Any], int] | None) -> tuple[Graph, list[Any]]:
         """The tasks of a pass, and those that nothing else waits for: the rows of each piece, if anybody asks for them,
