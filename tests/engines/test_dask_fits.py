@@ -18,7 +18,7 @@ N = 4000
 def cluster():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="1GB"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="1GB"
         ) as made,
         distributed.Client(made) as client,
     ):
