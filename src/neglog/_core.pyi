@@ -128,6 +128,9 @@ def predict_rows(table: Table, theta: Input, classes: int, offset: Input | None,
 # The smallest pivot of the matrix at unit diagonal; x is the solution if that is positive.
 def solve_positive(matrix: Input, right: Input, x: Output) -> float: ...
 
+# log of the ridge strength of most evidence, and the variance of the noise there; an unknown variance is given as 0.
+def ridge(values: Input, squares: Input, rest: float, rows: float, variance: float) -> tuple[float, float]: ...
+
 # The number of sweeps; x is where the descent begins and ends.
 def coordinate_descent(
     curvature: Input, slope: Input, strength: Input, kink: Input, tolerance: float, most_sweeps: int, x: Output

@@ -17,7 +17,9 @@
 #include "columns.hpp"
 #include "density.hpp"
 #include "kernels.hpp"
+#include "newton.hpp"
 #include "passes.hpp"
+#include "ridge.hpp"
 #include "systems.hpp"
 
 namespace nb = nanobind;
@@ -301,6 +303,15 @@ double solve_system(const Doubles& matrix, const Doubles& right, const DoublesOu
     return solve_positive(*active, n, matrix.data(), right.data(), x.data());
 }
 
+// log of the strength, and the variance of the noise at it
+auto ridge(const Doubles& values, const Doubles& squares, double rest, double rows, double variance) {
+    if (values.size() != squares.size()) throw nb::value_error("values and squares do not fit");
+    const RidgeProblem problem{values.size(), values.data(), squares.data(), rest, rows, variance};
+    nb::gil_scoped_release release;
+    const double log_strength = strongest_evidence(problem);
+    return std::make_tuple(log_strength, ridge_variance(problem, std::exp(log_strength)));
+}
+
 std::size_t descend(const Doubles& curvature, const Doubles& slope, const Doubles& lambda, const Doubles& kink, double tolerance,
                     std::size_t most_sweeps, const DoublesOut& x) {
     const std::size_t n = x.size();
@@ -469,6 +480,7 @@ NB_MODULE(_core, m) {
         .def("add_codes", &OwningTable::add_codes, "codes"_a, "first"_a, "columns"_a)
         .def("add_sparse", &OwningTable::add_sparse, "starts"_a, "indices"_a, "values"_a, "columns"_a);
     m.def("solve_positive", &solve_system, "matrix"_a, "right"_a, "x"_a);
+    m.def("ridge", &ridge, "values"_a, "squares"_a, "rest"_a, "rows"_a, "variance"_a);
     m.def("coordinate_descent", &descend, "curvature"_a, "slope"_a, "strength"_a, "kink"_a, "tolerance"_a, "most_sweeps"_a, "x"_a);
     m.def("row_losses", &row_losses, "family"_a, "link"_a, "y"_a, "eta"_a, "weight"_a.none(), "p0"_a, "p1"_a, "gradient"_a, "hessian"_a,
           "threads"_a);

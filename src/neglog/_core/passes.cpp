@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
-#include <memory>
-#include <string_view>
 
 #include "parts.hpp"
-#include "systems.hpp"
 #include "wide_rows.hpp"
 
 namespace neglog {
@@ -32,11 +27,13 @@ std::size_t number_of_parts(std::size_t rows, std::size_t columns, std::size_t s
     return std::max<std::size_t>(1, std::min(panels / 8, affordable));
 }
 
-struct Freed {
-    void operator()(double* memory) const { std::free(memory); }
-};
-using Buffer = std::unique_ptr<double[], Freed>;
 Buffer make_buffer(std::size_t n) { return Buffer(static_cast<double*>(std::aligned_alloc(64, rounded_up(n * sizeof(double), 64) + 64))); }
+
+// None where the panels would crowd the second-level cache.
+Buffer room_for_panels(const Table& table, const Pass& pass, std::size_t stride) {
+    const std::size_t n = rounded_up(table.rows, stride) * table.panel_columns(pass.response);
+    return n <= std::size_t{1} << 16 ? make_buffer(n) : nullptr;
+}
 
 // The working memory of one thread, and what it does to one panel of rows.
 class Worker {
@@ -44,7 +41,8 @@ class Worker {
     Worker(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t stride)
         : set_(set), table_(table), pass_(pass), stride_(stride), dense_columns_(table.panel_columns(pass.response)),
           columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset), p0_(pass.p0), p1_(pass.p1),
-          panel_(make_buffer(stride * dense_columns_)), eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
+          panel_(pass.panels && pass.panels->numbers ? nullptr : make_buffer(stride * dense_columns_)),
+          eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
           gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
           by_rows_(make_buffer(pass.gram && !table.codes.empty() ? stride * dense_columns_ : 0)),
           in_place_(!pass.gram && lies_ready(table, pass)) {}
@@ -71,8 +69,9 @@ class Worker {
             distance_ = static_cast<std::size_t>(table_.dense[0].column_stride);
             return;
         }
-        columns_of_panel_ = panel_.get(), distance_ = stride_;
-        double* to = panel_.get();
+        double* to = panel_ ? panel_.get() : pass_.panels->numbers.get() + begin_ * dense_columns_;
+        columns_of_panel_ = to, distance_ = stride_;
+        if (!panel_ && pass_.panels->packed) return;
         if (table_.intercept) to = constant_column(to);
         for (const DenseBlock& block : table_.dense) {
             const auto place = static_cast<std::ptrdiff_t>(begin_) * block.row_stride;
@@ -210,8 +209,8 @@ class Worker {
 
     // The lower triangle of the Gram matrix of all columns, weighted by w.
     void add_gram(const double* w, double* gram, std::size_t width) {
-        set_.add_gram(stride_, dense_columns_, panel_.get(), w, gram, width, room_.get());
-        if (!table_.codes.empty()) set_.weighted_rows(rows_, dense_columns_, stride_, panel_.get(), w, by_rows_.get());
+        set_.add_gram(stride_, dense_columns_, columns_of_panel_, w, gram, width, room_.get());
+        if (!table_.codes.empty()) set_.weighted_rows(rows_, dense_columns_, stride_, columns_of_panel_, w, by_rows_.get());
         std::size_t place = dense_columns_;
         for (std::size_t b = 0; b < table_.codes.size(); ++b) {
             add_levels(table_.codes[b], w, gram + place * width, place, width, b);
@@ -251,7 +250,7 @@ class Worker {
                 for (std::size_t k = begin; k < end; ++k) {
                     const double scaled = w[i] * values[k];
                     double* to = gram + static_cast<std::size_t>(columns[k]) * width;
-                    for (std::size_t j = 0; j < dense_columns_; ++j) to[j] += scaled * panel_[j * stride_ + i];
+                    for (std::size_t j = 0; j < dense_columns_; ++j) to[j] += scaled * columns_of_panel_[j * stride_ + i];
                     for (std::size_t m = begin; m <= k; ++m) to[place + static_cast<std::size_t>(columns[m])] += scaled * values[m];
                     if (before || !table_.codes.empty()) add_other_blocks(row, scaled, to, before);
                 }
@@ -352,6 +351,7 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
     const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
     const std::size_t parts = number_of_parts(table.rows, width, stride, pass.gram != nullptr);
     const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);
+    if (pass.panels && !pass.panels->numbers) pass.panels->numbers = room_for_panels(table, pass, stride);
     std::vector<double> values(parts, 0.0), gradients(parts * width, 0.0), grams(pass.gram ? parts * width * width : 0, 0.0);
     over_parts(parts, threads, [&](std::size_t part) {
         Worker worker(set, table, pass, stride);
@@ -360,6 +360,7 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
         for (std::size_t begin = part * per_part; begin < end; begin += stride)
             worker.add(begin, std::min(stride, end - begin), values[part], gradients.data() + part * width, gram);
     });
+    if (pass.panels) pass.panels->packed = true;
     const auto add_up = [parts](const std::vector<double>& sums, std::size_t n, double* out) {
         std::copy_n(sums.data(), n, out);
         for (std::size_t part = 1; part < parts; ++part)
@@ -373,64 +374,6 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
         fill_upper_triangles(pass.gram, width, pass.classes);
     }
     return value;
-}
-
-NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass, const double* bend, const double* centre, double factor,
-                 double tol, std::size_t most_steps, double* theta, double* gradient, double* hessian, std::size_t threads) {
-    constexpr double enough = 1e-4, rounding = 2e-15, singular = 1e-11, regular = 1e-4, exact_fit = 1e-6;
-    const bool squares = pass.kernel && !pass.response && std::string_view(pass.kernel->family) == "gaussian" &&
-                         std::string_view(pass.kernel->link) == "identity";
-    const std::size_t n = table.columns(pass.response) * pass.classes;
-    const bool steady = pass.kernel && std::string_view(pass.kernel->family) != "huber";  // whose curvature jumps
-    std::vector<double> trial(theta, theta + n), step(n);
-    Pass here = pass;
-    here.theta = trial.data(), here.gradient = gradient, here.gram = hessian;
-    const auto evaluate = [&] {
-        double value = factor * run(set, table, here, threads);
-        for (std::size_t i = 0; i < n * n && factor != 1.0; ++i) hessian[i] *= factor;
-        for (std::size_t j = 0; j < n; ++j) {
-            const double away = trial[j] - centre[j];
-            value += 0.5 * bend[j] * away * away;
-            gradient[j] = factor * gradient[j] + bend[j] * away;
-            hessian[j * (n + 1)] += bend[j];
-        }
-        return value;
-    };
-    NewtonEnd end{false, 0, evaluate(), std::numeric_limits<double>::infinity(), 0.0};
-    for (; std::isfinite(end.value); ++end.steps) {
-        end.pivot = solve_positive(set, n, hessian, gradient, step.data());
-        if (!(end.pivot > singular)) return end;
-        double squared = 0.0;
-        for (std::size_t j = 0; j < n; ++j) squared += step[j] * gradient[j];
-        const double before = end.decrement;
-        end.decrement = squared > 0 ? std::sqrt(squared) : 0.0;
-        const bool rounded = 0.5 * squared <= rounding * std::abs(end.value) && end.decrement > 0.5 * before;
-        // One step ends at the minimum of a sum of squares; where rounding may show, another one looks whether it did.
-        const bool arrived = squares && end.pivot > regular && end.value - 0.5 * squared > exact_fit * end.value;
-        // Near the optimum each step squares the distance, in a unit that the last two steps tell; a tenth of it, to be safe.
-        const double ratio = end.steps > 0 && steady ? end.decrement / before : 1.0;
-        const double left = arrived ? 0.0 : 10 * ratio * ratio < 1 ? end.decrement * 10 * ratio * ratio : end.decrement;
-        if (left <= tol || rounded) {
-            end.decrement = left;
-            end.steps += arrived;
-            for (std::size_t j = 0; j < n; ++j) theta[j] -= step[j];
-            end.value -= 0.5 * squared;
-            end.converged = true;
-            return end;
-        }
-        if (end.steps == most_steps) return end;
-        double length = 1.0, value = end.value;
-        for (int tries = 0;; ++tries) {
-            for (std::size_t j = 0; j < n; ++j) trial[j] = theta[j] - length * step[j];
-            value = evaluate();
-            if (value <= end.value - enough * length * squared + rounding * std::abs(end.value)) break;
-            if (tries == 10) return end;  // whoever asked knows more ways
-            length *= 0.25;
-        }
-        end.value = value;
-        std::copy(trial.begin(), trial.end(), theta);
-    }
-    return end;
 }
 
 void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,

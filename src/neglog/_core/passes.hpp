@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "blocks.hpp"
@@ -63,6 +65,17 @@ struct Table {
     std::size_t columns(bool response) const;
 };
 
+struct Freed {
+    void operator()(double* memory) const { std::free(memory); }
+};
+using Buffer = std::unique_ptr<double[], Freed>;
+
+// The panels of a small table: the first pass leaves them here for the next ones.
+struct Panels {
+    Buffer numbers;
+    bool packed = false;
+};
+
 // What a pass is to compute. Null outputs are left out.
 struct Pass {
     const Kernel* kernel = nullptr;  // null: no loss; the Gram matrix is that of the weights
@@ -75,20 +88,11 @@ struct Pass {
     const double* theta = nullptr;
     double* gradient = nullptr;
     double* gram = nullptr;  // lower triangle; classes * columns wide
+    Panels* panels = nullptr;
 };
 
 // The weighted sum of the loss.
 double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads);
-
-// Newton's method for factor * loss + sum of bend (theta - centre)^2 / 2, from theta and in place. `gradient` and `hessian`
-// (classes * columns squared) are those of the objective where it was last evaluated.
-struct NewtonEnd {
-    bool converged;  // the last step was below `tol` in decrement, and has been taken
-    std::size_t steps;
-    double value, decrement, pivot;
-};
-NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass, const double* bend, const double* centre, double factor,
-                 double tol, std::size_t most_steps, double* theta, double* gradient, double* hessian, std::size_t threads);
 
 // eta = offset + X theta; for several classes one row of eta per row.
 void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset,

@@ -53,7 +53,9 @@ class Distribution:
         """Check and keep the parameters: the whole work of a constructor."""
         for name, domain in self.domains.items():
             self.__dict__[f"_{name}"] = checked(type(self).__name__, name, values[name], domain)
-        arrays.broadcast_shape(*self._stated())
+        stated = self._stated()
+        if sum(isinstance(value, np.ndarray) for value in stated) > 1:
+            arrays.broadcast_shape(*stated)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from neglog.distributions.arrays import Array
+from numpy.typing import ArrayLike
 
 # What a caller may pass: a number, an array, or None for "unknown". Kept as a float, a read-only array, or None.
 Parameter = Any
@@ -19,7 +17,7 @@ class Domain:
     """A set of admissible values and how to say it."""
 
     text: str
-    contains: Callable[[Array], NDArray[np.bool_]]
+    contains: Callable[[Any], Any]
 
 
 REAL = Domain("a finite number", np.isfinite)
@@ -32,11 +30,13 @@ def checked(owner: str, name: str, value: ArrayLike | None, domain: Domain) -> P
     """The value as it is kept, or an error that names the parameter and the first value outside its domain."""
     if value is None:
         return None
+    if type(value) is float and domain.contains(value):  # most often, and much faster than as an array
+        return value
     array = np.asarray(value)
     if array.dtype.kind not in "buif":
         raise TypeError(f"{owner}: {name} must be a number or an array of numbers, not {value!r}")
     inside = domain.contains(array)
-    if not np.all(inside):
+    if not inside.all():
         if array.ndim == 0:
             raise ValueError(f"{owner}: {name} must be {domain.text}, but is {array[()]!s}")
         outside = np.argwhere(~inside)

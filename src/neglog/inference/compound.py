@@ -7,7 +7,7 @@ import numpy as np
 from neglog import _core
 from neglog.distributions.arrays import Numbers, thread_count
 from neglog.engines.memory import Loss
-from neglog.inference.targets import ALL, Amounts, _require
+from neglog.inference.targets import ALL, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
 
 FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes
@@ -31,10 +31,8 @@ class Compound(Amounts):
                 "Tweedie of power 1 lives on the multiples of its dispersion, which a fit cannot estimate; "
                 "state dispersion=..., or use Poisson for counts"
             )
-        if self.power < 2:
-            _require(noise, y >= 0, y, "y ≥ 0")
-        else:
-            _require(noise, y > 0, y, "y > 0", "; a power below 2 takes zeros")
+        zero = self.power < 2
+        require_amounts(noise, y, zero=zero, remedy="" if zero else "; a power below 2 takes zeros")
         if noise.power is None and not (np.any(y == 0) and np.any(y > 0)):
             everywhere = "no y is 0" if np.all(y > 0) else "no y is above 0"
             raise ValueError(
@@ -75,7 +73,8 @@ class Compound(Amounts):
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name in ("power", "dispersion") if self.noise.parameters[name] is None)
+        noise = self.noise
+        return ("power",) * (noise.power is None) + ("dispersion",) * (noise.dispersion is None)
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         stated = self.noise.dispersion

@@ -3,11 +3,13 @@
 The prior is on the coefficients of columns of unit variance, unless that is switched off: one scale then fits them all.
 """
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from neglog import _core
 from neglog.design.blocks import Codes, Dense
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import Numbers
@@ -28,7 +30,6 @@ SETTLED = 1e-6  # relative change of a scale that ends the search
 RANGE = (1e-2, 1e5)  # where a scale is looked for, in standard errors of the coefficients without a prior
 NOTHING = 1e-6  # of the least scale: coefficients of this size are 0 but for rounding
 ROUGH = 1e-2  # posterior standard deviations from the optimum that do for choosing a strength
-ZOOMS = 5  # into the best of 121 ridge strengths, each 60 times finer
 STRENGTHS = 40  # of a Laplace prior that are tried
 LEAST_STRENGTH = 1e-3  # of the one that leaves no coefficient
 
@@ -114,9 +115,10 @@ def column_spreads(engine: Memory, w: Numbers | None) -> Numbers:
             for start in range(0, engine.rows, 8192):
                 away, some = x[start : start + 8192] - middle, w[start : start + 8192]
                 mean += some @ away
-                square += some @ (away * away)
-            parts.append(np.sqrt(np.maximum(square / total - (mean / total) ** 2, 0.0)))
-            sizes.append(np.abs(middle) + np.sqrt(square / total))
+                square += some @ np.multiply(away, away, out=away)
+            mean, square = mean / total, square / total
+            parts.append(np.sqrt(np.maximum(square - mean * mean, 0.0)))
+            sizes.append(np.abs(middle) + np.sqrt(square))
         elif isinstance(block, Codes):
             share = np.bincount(block.codes, weights=w, minlength=len(block.levels)) / total
             parts.append(np.sqrt(share * (1 - share))[int(block.reference) :])
@@ -126,8 +128,8 @@ def column_spreads(engine: Memory, w: Numbers | None) -> Numbers:
             square = np.asarray(w @ block.matrix.multiply(block.matrix)).ravel() / total
             parts.append(np.sqrt(np.maximum(square - mean**2, 0.0)))
             sizes.append(np.sqrt(square))
-    spreads = np.concatenate(parts)
-    return np.where(spreads > 1e-12 * np.concatenate(sizes), spreads, 1.0)
+    spreads, typical = (parts[0], sizes[0]) if len(parts) == 1 else (np.concatenate(parts), np.concatenate(sizes))
+    return np.where(spreads > 1e-12 * typical, spreads, 1.0)
 
 
 def _groups(prior: Any, engine: Memory) -> Numbers:
@@ -162,17 +164,16 @@ class _Ridge:
     def finished(self, scales: Numbers, answer: Answer, task: Task) -> Learned:
         """With the prior on the coefficients as they are."""
         own = scales[self.groups] / self.units
-        scale: Any = float(own[0]) if np.ptp(own) <= 1e-12 * own[0] else own
-        return Learned(task, answer, Gaussian(self.loc if self.loc.any() else 0.0, scale))
+        return Learned(task, answer, Gaussian(self.loc if self.loc.any() else 0.0, _one_if_equal(own)))
 
     def note(self, answer: Answer, scales: Numbers, low: float, high: float) -> None:
         """Say so where the search ended at an edge."""
-        if np.all(scales <= 1.01 * low):
+        if scales.max() <= 1.01 * low:
             answer.notes.append(
                 "The data support no effect of the columns: the scale of the prior ended at its lower edge, where all "
                 "coefficients are nearly 0."
             )
-        if np.any(scales >= 0.99 * high):
+        if scales.max() >= 0.99 * high:
             answer.notes.append(
                 "The scale of the prior ended at its upper edge: the data hold no coefficient back, as where columns "
                 "separate the target; state a scale."
@@ -184,17 +185,17 @@ class _Ridge:
         """With the scale of the noise, if that is unknown too: the evidence is known in closed form."""
         task, engine = self.task, self.task.engine
         gram = engine.moments(about_middle(engine) if engine.intercept else 0.0)
-        if not np.isfinite(gram).all():
+        if not math.isfinite(gram.sum()):
             engine.design.check_finite()
         rows = task.target.total() - engine.intercept
         if not rows > 0:
             raise ValueError(f"the scale of a prior cannot be learned from {task.target.total():g} rows; state it")
         if engine.intercept:
-            gram = gram[1:, 1:] - np.outer(gram[1:, 0], gram[0, 1:]) / gram[0, 0]
-        native = engine.places - engine.intercept
-        order = np.append(native, len(gram) - 1)
-        gram = gram[np.ix_(order, order)]
-        matrix = gram[:-1, :-1] / np.outer(self.units, self.units)
+            gram = gram[1:, 1:] - gram[1:, :1] * (gram[0, 1:] / gram[0, 0])
+        if not isinstance(engine.where, slice):  # the core has the columns in another order
+            order = np.append(engine.places - engine.intercept, len(gram) - 1)
+            gram = gram[np.ix_(order, order)]
+        matrix = gram[:-1, :-1] / (self.units[:, None] * self.units)
         shifted = self.loc * self.units
         right = gram[:-1, -1] / self.units - matrix @ shifted
         rest = float(gram[-1, -1] - 2 * shifted @ (gram[:-1, -1] / self.units) + shifted @ matrix @ shifted)
@@ -205,7 +206,7 @@ class _Ridge:
         low, high = np.array(RANGE) * max(spread, 1e-150) / np.sqrt(matrix.diagonal().max())
         if self.count == 1:
             scale, sigma = _ridge_by_eigenvalues(matrix, right, rest, rows, known)
-            scales = np.clip([scale], low, high)
+            scales = np.array([min(max(scale, low), high)])
         else:
             scales, sigma = self._relevance(matrix, right, rest, rows, known, low, high)
         stated = task.target.with_noise(task.target.noise._replaced(_scale=sigma))
@@ -321,6 +322,10 @@ class _Ridge:
         return float(np.exp(found.x))
 
 
+def _one_if_equal(scales: Numbers) -> Any:
+    return float(scales[0]) if scales.max() - scales.min() <= 1e-12 * scales[0] else scales
+
+
 def _finite(task: Task, answer: Answer) -> Answer:
     """The answer, unless numbers in X that are none have spoilt it."""
     if not (np.isfinite(answer.theta).all() and np.isfinite(answer.decrement)):
@@ -334,26 +339,10 @@ def _ridge_by_eigenvalues(
     """Scale of the prior and of the noise that maximise the evidence of least squares, from one decomposition."""
     values, vectors = np.linalg.eigh(matrix)
     solid = values > 1e-12 * max(values[-1], 0.0)  # directions in which the columns do not vary say nothing
-    values, squares = values[solid], (vectors.T @ right)[solid] ** 2
-
-    def variance(alpha: Numbers) -> Numbers:
-        return np.asarray(np.maximum(rest - np.sum(squares / (values + alpha[:, None]), axis=1), 1e-300) / rows)
-
-    def lack(log_alpha: Numbers) -> Numbers:
-        """Minus the log evidence at ridge strengths alpha = sigma² / scale²."""
-        alpha = np.exp(log_alpha)
-        spread = np.sum(np.log1p(values / alpha[:, None]), axis=1)
-        misfit = np.log(variance(alpha)) if known is None else variance(alpha) / known**2
-        return np.asarray(0.5 * (rows * misfit + spread))
-
-    low, high = np.log(max(values[-1], 1e-300)) + np.log([1e-12, 1e6])
-    for _ in range(ZOOMS):
-        grid = np.linspace(low, high, 121)
-        best = int(np.argmin(lack(grid)))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, 120)]
-    log_alpha = grid[best]
-    sigma = float(np.sqrt(variance(np.exp([log_alpha]))[0])) if known is None else known
-    return float(sigma * np.exp(-0.5 * log_alpha)), sigma
+    values, squares = values[solid], (right @ vectors)[solid] ** 2
+    log_alpha, variance = _core.ridge(values, squares, rest, rows, 0.0 if known is None else known**2)
+    sigma = math.sqrt(variance) if known is None else known
+    return sigma * math.exp(-0.5 * log_alpha), sigma
 
 
 # ---- Laplace priors --------------------------------------------------------------------------------------------------
@@ -394,9 +383,7 @@ def _learn_laplace(task: Task, prior: Any, units: Numbers) -> Learned:
         answer.notes.append(
             "Leave-one-out prefers the weakest prior that was tried: the columns may need none, or another one."
         )
-    own = 1 / (best * units)
-    scale: Any = float(own[0]) if np.ptp(own) <= 1e-12 * own[0] else own
-    return Learned(final, answer, Laplace(loc if loc.any() else 0.0, scale))
+    return Learned(final, answer, Laplace(loc if loc.any() else 0.0, _one_if_equal(1 / (best * units))))
 
 
 def _largest_strength(task: Task, unit: Numbers, kink: Numbers) -> float:
