@@ -15,7 +15,7 @@ def best_times(candidates: dict[str, Callable[[], object]], rounds: int) -> dict
     best = dict.fromkeys(candidates, float("inf"))
     for _ in range(rounds):
         for name, run in candidates.items():
-            turn = start = end = time.perf_counter()
+            turn = end = time.perf_counter()
             while end == turn or end - turn < TURN:
                 start = time.perf_counter()
                 run()

@@ -115,6 +115,29 @@ def test_inverse_gaussian_dispersion(weight):
     assert fit.noise.dispersion == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("power", [1.02, 1.1, 1.15, 1.2, 1.35, 1.5])
+def test_tweedie_dispersion_of_counts_is_the_best_of_many(power):
+    """The likelihood of whole numbers has hills and valleys in the dispersion where jumps fit them or do not."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1500, 1))
+    y = rng.poisson(np.exp(0.2 - 0.3 * x[:, 0]))
+    found = nl.fit(x, y, nl.Tweedie(power=power))
+    best = min(nl.fit(x, y, nl.Tweedie(power=power, dispersion=d)).nll for d in np.geomspace(0.4, 4.0, 47))
+    assert found.converged
+    assert found.nll <= best + 1e-6
+
+
+def test_tweedie_power_of_jumps_that_hardly_differ():
+    """The search begins far from here, and the slope of the likelihood falls before it rises."""
+    rng = np.random.default_rng(5)
+    jumps = rng.poisson(1.2, 3000)
+    y = np.where(jumps > 0, rng.gamma(10.0 * np.maximum(jumps, 1), 0.1), 0.0)
+    fit = nl.fit(np.empty((3000, 0)), y, nl.Tweedie())
+    nearby = [nl.fit(np.empty((3000, 0)), y, nl.Tweedie(power=fit.noise.power + d)).nll for d in (-0.02, 0.02, 0.1)]
+    assert fit.nll < min(nearby)
+    assert fit.noise.power == pytest.approx(1 + 1 / 11, abs=0.01)
+
+
 @BOTH
 def test_lognormal_mean_of_logs(weight):
     fit, w = only_intercept(POSITIVE, nl.LogNormal(), weight)

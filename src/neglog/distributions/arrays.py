@@ -1,5 +1,6 @@
 """Arrays on their way to the native core and back: types, broadcasting, threads."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -56,6 +57,11 @@ def in_output_type(compute: Callable[..., Any], values: Sequence[Array], *parame
 def elementwise_loss(compute: Callable[[Any, Any], Any], y: ArrayLike, prediction: ArrayLike) -> Any:
     """A loss written in NumPy, in the type of its arguments."""
     return in_output_type(compute, (as_numbers(y, "y"), as_numbers(prediction, "prediction")))
+
+
+def all_finite(values: Array) -> bool:
+    """Whether numbers in one dimension are all finite: one product tells, unless it overflows."""
+    return math.isfinite(values.dot(values)) or bool(np.isfinite(values).all())
 
 
 def broadcast_shape(*values: Any) -> tuple[int, ...]:

@@ -1,6 +1,5 @@
 """Rows in memory: one additive pass of the native core over all blocks of columns."""
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -11,7 +10,7 @@ from neglog import _core
 from neglog.design.blocks import Codes, Dense, Sparse
 from neglog.design.design import Design
 from neglog.design.selection import take_columns, take_rows
-from neglog.distributions.arrays import Numbers, available_threads
+from neglog.distributions.arrays import Numbers, all_finite, available_threads
 
 ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
 ROWS_FOR_CENTRES = 32  # centres only keep numbers small, so a few rows are enough to find them
@@ -303,7 +302,7 @@ def _centres(design: Design, intercept: bool) -> Numbers:
     """
     if intercept and len(design.blocks) == 1 and isinstance(design.blocks[0], Dense):
         centre = _middle(design.blocks[0])
-        return centre if math.isfinite(centre.sum()) else np.where(np.isfinite(centre), centre, 0.0)
+        return centre if all_finite(centre) else np.where(np.isfinite(centre), centre, 0.0)
     centre = np.zeros(design.columns)
     if not intercept:
         return centre
@@ -312,4 +311,4 @@ def _centres(design: Design, intercept: bool) -> Numbers:
         if isinstance(block, Dense):
             centre[start : start + block.columns] = _middle(block)
         start += block.columns
-    return centre if math.isfinite(centre.sum()) else np.where(np.isfinite(centre), centre, 0.0)
+    return centre if all_finite(centre) else np.where(np.isfinite(centre), centre, 0.0)

@@ -91,6 +91,11 @@ class Task:
         """The same question about rows that are in memory: all, or a sample."""
         return self
 
+    def has_whole_targets(self) -> bool:
+        """Whether every y is a whole number."""
+        y = np.asarray(self.target.raw)
+        return bool((y == np.floor(y)).all())
+
     def target_summary(self) -> dict[str, Any]:
         """What y is: its mean and range, or how often each class."""
         y = np.asarray(self.target.raw)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import is_formula
+from neglog.design import is_formula, row_count
 from neglog.design.design import Design
 from neglog.design.selection import take_rows
 from neglog.distributions import (
@@ -82,7 +82,8 @@ def compare(
         settings = {"intercept": intercept, "missing": missing, "rare": rare, "cache": cache}
         return _compared_source(source, y, noises, prior, given, settings, folds, seed, progress)
     labels = not is_formula(y) and _has_labels(X, y)
-    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare)
+    number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
+    design, values = opened(X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare)
     target = values.pop("y")
     assert target is not None
     facts = None if labels else facts_of(target)
@@ -188,7 +189,8 @@ def _compared(
     progress: Any,
 ) -> Comparison:
     rng = np.random.default_rng(seed)
-    fold = fold_of(np.arange(design.rows), folds, seed)
+    number = values.pop("number")
+    fold = fold_of(np.arange(design.rows) if number is None else number.astype(np.int64), folds, seed)
     if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
         fold = np.arange(design.rows) % folds
     labels = isinstance(noises[0], Categorical)

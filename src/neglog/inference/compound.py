@@ -1,5 +1,7 @@
 """Tweedie targets: the exact likelihood in dispersion and power."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,13 +94,13 @@ class Compound(Amounts):
         above, found = 2 - self.power, self.positives(rows)
         return float(found.w @ (found.p * found.y**above)) / (above * (self.power - 1))
 
-    def power_slope(self, dispersion: float, at_mean: float) -> float:
+    def power_slope(self, dispersion: float, at_mean: float, constants: "CompoundDispersion") -> float:
         """The derivative in the power of the nll: that of the deviance, of which the predictions' part is given, and
         that of C.
         """
         found = self.positives(ALL)
         at_y = float(found.w @ (found.p * self._potential_slope(found.y, np.log(found.y))))
-        return (at_mean - at_y) / dispersion + CompoundDispersion(self, ALL).power_sum(float(np.log(dispersion)))
+        return (at_mean - at_y) / dispersion + float(constants.sums(float(np.log(dispersion)))[2])
 
     def potential_slope(self, eta: Numbers) -> float:
         """The predictions' part of it, over the rows."""
@@ -147,19 +149,24 @@ class Positives:
 
 
 class CompoundDispersion(Fitted):
-    """Between powers 1 and 2: C is the exact nll at mean = y, a sum over the positive rows."""
+    """Between powers 1 and 2: C is the exact nll at mean = y, a sum over the positive rows; where these are elsewhere,
+    by a pass over them for each t.
+    """
 
-    def __init__(self, target: Compound, rows: Any) -> None:
+    def __init__(self, target: Compound, rows: Any, elsewhere: Callable[[float], Numbers] | None = None) -> None:
         super().__init__(target.saturated(rows))
         self.power = target.power
+        self.elsewhere = elsewhere
         found = target.positives(rows)
         self.y, self.w, self.p = found.y, found.w, found.p
         self._t = float(np.log(max(target.middle(), 1e-300)) * (2 - self.power))  # of the order of mean^(2 - power)
         self._bend = (np.inf, 0.0)  # where the second derivative was last computed, and what it was
 
-    def _slopes(self, t: float) -> list[Numbers]:
-        """At each row or node: the nll at mean = y, and its derivatives in mean, power and t."""
-        nll, in_mean, in_power, in_dispersion = outputs = [np.empty(len(self.y)) for _ in range(4)]
+    def sums(self, t: float) -> Numbers:
+        """C and its derivatives in t and in the power."""
+        if self.elsewhere is not None:
+            return self.elsewhere(t)
+        nll, in_mean, in_power, in_dispersion = (np.empty(len(self.y)) for _ in range(4))
         dispersion = np.broadcast_to(np.exp(t) / self.p, self.y.shape)
         _core.tweedie_slopes(
             self.y,
@@ -172,24 +179,25 @@ class CompoundDispersion(Fitted):
             in_dispersion,
             thread_count(16 * len(self.y)),
         )
-        in_dispersion *= dispersion
-        return list(outputs)
-
-    def sums(self, t: float) -> tuple[float, float]:
-        """C and its derivative in t."""
-        nll, _, _, slope = self._slopes(t)
-        return float(self.w @ nll), float(self.w @ slope)
-
-    def power_sum(self, t: float) -> float:
-        """The derivative of C in the power."""
-        return float(self.w @ self._slopes(t)[2])
+        return np.array([self.w @ nll, self.w @ (dispersion * in_dispersion), self.w @ in_power])
 
     def constants(self, t: float) -> tuple[float, float, float]:
-        value, slope = self.sums(t)
+        value, slope, _ = self.sums(t)
         if abs(t - self._bend[0]) > 0.02:  # it changes slowly, and only the speed of the search depends on it
             step = 1e-4
-            self._bend = t, (self.sums(t + step)[1] - slope) / step
-        return value, slope, self._bend[1]
+            self._bend = t, float(self.sums(t + step)[1] - slope) / step
+        return float(value), float(slope), self._bend[1]
+
+
+def constants_of(task: Any) -> CompoundDispersion:
+    """C of all rows of a task, whose target may have nodes in place of rows: these stand for them where C is smooth."""
+    smooth = task.target.power >= SMOOTH_FROM or not task.engine.streamed
+    return CompoundDispersion(task.target, ALL, None if smooth else partial(task.total_of_targets, constant_sums))
+
+
+def constant_sums(task: Any, t: float) -> Numbers:
+    """C and its derivatives, of the rows of one piece."""
+    return CompoundDispersion(task.target, ALL).sums(t)
 
 
 def collected(y: Numbers, w: Numbers) -> tuple[Numbers, Numbers]:

@@ -46,6 +46,7 @@ class TargetSums:
     extremes: Extremes
     zero_weight: float = 0.0
     zero_precise: float = 0.0
+    broken: int = 0  # amounts that are not whole numbers
     classes: dict[Any, int] = field(default_factory=dict)
     nodes: dict[int, Numbers] = field(default_factory=dict)
 
@@ -74,6 +75,7 @@ def sums_of(target: Target) -> TargetSums:
     )
     if isinstance(target, Amounts):
         none, some = int(np.count_nonzero(zero)), ~zero
+        sums.broken = int(np.count_nonzero(y != np.floor(y)))
         sums.zero_weight, sums.zero_precise = (_total(None if v is None else v[zero], none) for v in (w, counted))
         each = np.ones(len(y) - none) if w is None else w[some]
         sums.nodes = _node_sums(y[some], each, None if p is None else p[some])

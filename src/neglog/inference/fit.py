@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from neglog.design import is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
 from neglog.distributions import Flat, Gaussian
+from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.categorical import Categorical
 from neglog.engines.memory import Memory
@@ -104,7 +105,7 @@ def fit(
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
             task, answer, prior = _solved(task, prior, standardize)
-        if not math.isfinite(answer.decrement + answer.theta.sum()):
+        if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
             task.engine.design.check_finite()
         diagnose(task, answer)
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}

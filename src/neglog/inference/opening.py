@@ -22,7 +22,6 @@ from neglog.engines.sources import Source, final_numbers
 from neglog.engines.spark import SparkRows, is_spark
 from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
 from neglog.inference.answer import Task
-from neglog.inference.compound import SMOOTH_FROM
 from neglog.inference.condensed import TargetSums, condensed, sums_of
 from neglog.inference.rows import checked, combined_offset
 from neglog.inference.streamed import Folds, Pieces, PieceTask, Streamed, StreamedTask
@@ -236,14 +235,8 @@ def _check_named(source: Source, named: dict[str, str], noise: Noise) -> None:
         raise ValueError(
             "for classes an offset has one column per class, which rows that are not in memory cannot have"
         )
-    if isinstance(noise, Tweedie) and noise.power is not None and noise.dispersion is None:
-        if noise.power == 0:
-            raise ValueError("Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory")
-        if 1 < noise.power < SMOOTH_FROM:
-            raise ValueError(
-                f"the dispersion of a Tweedie noise of power {noise.power:g}, below {SMOOTH_FROM}, can be estimated "
-                "from rows in memory only; state dispersion=..."
-            )
+    if isinstance(noise, Tweedie) and noise.power == 0 and noise.dispersion is None:
+        raise ValueError("Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory")
 
 
 def _small(

@@ -13,7 +13,7 @@ from neglog.engines.memory import Memory
 from neglog.engines.moments import GrowingMoments, Moments
 from neglog.inference.absolute import solve_absolute
 from neglog.inference.answer import Answer, Task
-from neglog.inference.compound import SMOOTH_FROM, Compound
+from neglog.inference.compound import Compound, constants_of
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
 from neglog.inference.targets import Absolutes, HuberTarget, Squares
@@ -32,6 +32,9 @@ MANY = 100  # columns from which a Gram matrix of many rows costs more than some
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
+# For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,
+# and the density at whole numbers grows without end.
+LEAST_POWER_OF_COUNTS = 14 / 13
 
 
 def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = None) -> Answer:
@@ -356,7 +359,7 @@ def at_power(
     if matrix is None and task.penalty.smooth:
         matrix = here.objective(engine).at(answer.theta, True).hessian
     at_mean = float(here.total(potential_slope, answer.theta))
-    return target.power_slope(answer.noise.dispersion, at_mean), answer, matrix
+    return target.power_slope(answer.noise.dispersion, at_mean, constants_of(here)), answer, matrix
 
 
 def potential_slope(task: Task, theta: Numbers) -> float:
@@ -378,17 +381,24 @@ def _solve_power(task: Task, near: Answer | None = None) -> Answer:
         return slope, answer
 
     # From the same power every time: targets that are whole numbers have several optima, the more the nearer to 1.
-    first, step, low = 1.5, 0.1, POWERS[0]
+    first, step = 1.5, 0.1
     if task.engine.streamed:  # where each power costs passes
-        first, step, low = _solve_power(task.in_memory()).noise.power, 0.01, SMOOTH_FROM
-    power, answer = _searched(at, low, POWERS[1], min(max(first, low + step), POWERS[1] - step), step, 0.01 * task.tol)
+        first, step = _solve_power(task.in_memory()).noise.power, 0.01
+    whole = task.has_whole_targets()
+    low, high = LEAST_POWER_OF_COUNTS if whole else POWERS[0], POWERS[1]
+    power, answer = _searched(at, low, high, min(max(first, low + step), high - step), step, 0.01 * task.tol)
     if tried <= 2:
         _, answer = at(power, answer.theta)
-    if min(power - low, POWERS[1] - power) < 1e-3:
+    if scalar.at_edge(power, low, high):
         answer.converged = False
         answer.notes.append(
-            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range from {low:.2f} to 2; "
-            "near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
+            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range from {low:.2f} to 2. "
+            + (
+                "y are whole numbers, at which its density grows without end as the power nears 1: state power=..., "
+                "or use Poisson noise."
+                if whole and power < 1.5
+                else "Near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
+            )
         )
     return answer
 
@@ -407,7 +417,7 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
         assert isinstance(small.target, HuberTarget)
         first, step = float(np.log(_solve_threshold(small, small.target).noise.delta)), 0.03
     log_delta, answer = _searched(at_threshold, low, high, first, step, 0.01 * task.tol)
-    if min(log_delta - low, high - log_delta) < 1e-3:
+    if scalar.at_edge(log_delta, low, high):
         answer.converged = False
         answer.notes.append(
             f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: "

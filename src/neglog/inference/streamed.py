@@ -17,6 +17,7 @@ from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Loss, Memory
 from neglog.engines.sources import Source
 from neglog.inference.answer import Task
+from neglog.inference.compound import CompoundDispersion, constants_of
 from neglog.inference.condensed import TargetSums
 from neglog.inference.rows import known_offset
 from neglog.inference.targets import Target
@@ -209,6 +210,10 @@ class StreamedTask(Task):
         """One pass."""
         return self.pieces.total(function, self.target, *arguments)
 
+    def total_of_targets(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """One pass that reads no columns but those of the target."""
+        return self.pieces.without_columns().total(function, self.target, *arguments)
+
     def sample(self) -> Any:
         return SAMPLE
 
@@ -222,10 +227,16 @@ class StreamedTask(Task):
 
     def objective(self, engine: Any, rows: Any = slice(None), penalty: Penalty | None = None) -> Objective:
         if rows is not SAMPLE:
-            return super().objective(engine, rows, penalty)
+            objective = super().objective(engine, rows, penalty)
+            if isinstance(objective.dispersion, CompoundDispersion):
+                objective.dispersion = constants_of(self)
+            return objective
         objective = self.in_memory().objective(engine, penalty=penalty)
         objective.factor = self.target.total() / self.small.target.total()
         return objective
+
+    def has_whole_targets(self) -> bool:
+        return self.sums.broken == 0
 
     def target_summary(self) -> dict[str, Any]:
         sums = self.sums

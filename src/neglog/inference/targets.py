@@ -6,7 +6,6 @@ the nll of a row is p loss / phi plus a term free of the prediction, so that the
 dispersion one.
 """
 
-import math
 from functools import cache
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from neglog.design.faults import first_rows
 from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, Huber, Laplace, LogNormal, Poisson, Tweedie
-from neglog.distributions.arrays import Numbers
+from neglog.distributions.arrays import Numbers, all_finite
 from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import MODEL
@@ -358,7 +357,7 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Tar
             f"{noise!r}: {noise.modelled}={MODEL!r} asks for a prediction of the {noise.modelled} for each row, which "
             "neglog.lightgbm.train and neglog.xgboost.train give; a fit takes a number, or None to estimate one"
         )
-    if not isinstance(noise, Categorical) and not math.isfinite(np.add.reduce(y)) and not np.isfinite(y).all():
+    if not isinstance(noise, Categorical) and not all_finite(y):
         bad = np.flatnonzero(~np.isfinite(y))
         raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
     for name, value in noise.parameters.items():

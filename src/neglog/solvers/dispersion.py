@@ -91,10 +91,10 @@ class Fitted(Dispersion):
             low, high = (t, high) if off < 0 else (low, t)
             step = -off / tilt if tilt > 0 else -np.sign(off)
             following = t + float(np.clip(step, -3.0, 3.0))
-            if not low <= following <= high:
-                following = 0.5 * (low + high)
             if abs(following - t) <= SMALL_STEP * max(1.0, abs(t)):
                 break
+            if not low < following < high:  # at an end it would be where it was before
+                following = 0.5 * (low + high)
             t = following
         # the last step is small enough for a parabola: C need not be summed again
         last_step = following - t

@@ -26,7 +26,7 @@ class Penalty:
     @cached_property
     def smooth(self) -> bool:
         """Whether there is no absolute term."""
-        return not self.strength.any()
+        return not np.count_nonzero(self.strength)
 
     @cached_property
     def flat(self) -> Numbers:

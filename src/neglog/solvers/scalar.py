@@ -2,23 +2,35 @@
 
 from collections.abc import Callable
 
+EDGE = 1e-3  # from an end of the range: nearer, the root is taken to lie beyond it
+
 
 def root(function: Callable[[float], float], low: float, high: float, start: float, step: float, tol: float) -> float:
     """Where `function`, negative below and positive above, is 0 between low and high, to about `tol`.
 
-    Returns the last point at which the function was asked for; an end of the range if the root lies beyond it.
+    Returns the last point at which the function was asked for; one near an end of the range if the root lies beyond it.
     """
+    ends = low, high
     x, value = start, function(start)
-    before, value_before = x, value
-    following = x - step if value > 0 else x + step
-    for _ in range(100):
+    tilt = 0.0
+    for tried in range(100):
         low, high = (x, high) if value < 0 else (low, x)
-        if value == 0 or high - low <= tol or (abs(following - x) <= tol and x != start):
+        if value == 0 or high - low <= tol or at_edge(x, *ends):
             break
+        if tried == 0:
+            following = x - step if value > 0 else x + step
+        else:
+            following = x - value / tilt if tilt > 0 else 0.5 * (low + high)
+            if abs(following - x) <= tol:
+                break
         if not low < following < high:
             following = 0.5 * (low + high)
         before, value_before = x, value
         x, value = following, function(following)
         tilt = (value - value_before) / (x - before)
-        following = x - value / tilt if tilt > 0 else 0.5 * (low + high)
-    return x
+    return float(x)
+
+
+def at_edge(x: float, low: float, high: float) -> bool:
+    """Whether x is as good as at an end of the range."""
+    return min(x - low, high - x) < EDGE
