@@ -162,6 +162,9 @@ def test_an_interrupt_keeps_the_draws_so_far():
 
     X, eta, rng = regression(20_000, 3)
     fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit.posterior("nuts", draws=100, progress=False)  # imports all it needs: an import is not to be interrupted
     timer = threading.Timer(2.0, _thread.interrupt_main)
     timer.start()
     with pytest.warns(nl.SamplingWarning, match="interrupted"):

@@ -87,7 +87,11 @@ class OneOutput:
             noise = self.noise._replaced(_scale=current_scale(self.noise, y, raw, weight))
             unit = noise.scale**2  # so that the Hessian counts rows, whatever the scale
         gradient, hessian = np.empty(raw.shape, np.float32), np.empty(raw.shape, np.float32)
-        noise.gradient_hessian(y, raw, expected=self.expected, out=(gradient, hessian))
+        if self.squares(y) is y:
+            np.subtract(raw, y, out=gradient, casting="same_kind")
+            hessian.fill(1.0)
+        else:
+            noise.gradient_hessian(y, raw, expected=self.expected, out=(gradient, hessian))
         return _finished(gradient, hessian, weight, unit)
 
 
