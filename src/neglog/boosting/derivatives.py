@@ -90,8 +90,8 @@ class OneOutput:
         if self.squares(y) is y:
             np.subtract(raw, y, out=gradient, casting="same_kind")
             hessian.fill(1.0)
-        else:
-            noise.gradient_hessian(y, raw, expected=self.expected, out=(gradient, hessian))
+            return (gradient, hessian) if weight is None else _finished(gradient, hessian, weight)
+        noise.gradient_hessian(y, raw, expected=self.expected, out=(gradient, hessian))
         return _finished(gradient, hessian, weight, unit)
 
 
