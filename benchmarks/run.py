@@ -139,6 +139,8 @@ def keep(group, tables):
     known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     entry = known.setdefault(group, {})
     entry["machine"] = machine()
+    # how an earlier run of the whole group ended no longer matters
+    entry["resources"] = [line for line in entry.get("resources", []) if line[0] != group]
     for name, lines in tables.items():
         new = {line[0] for line in lines}
         if lines:
