@@ -12,10 +12,11 @@ def root(function: Callable[[float], float], low: float, high: float, start: flo
     """
     ends = low, high
     x, value = start, function(start)
-    tilt = 0.0
+    tilt, halved = 0.0, False
     for tried in range(100):
         low, high = (x, high) if value < 0 else (low, x)
-        if value == 0 or high - low <= tol or at_edge(x, *ends):
+        end, unseen = (low, low == ends[0]) if value > 0 else (high, high == ends[1])  # on whose side the root lies
+        if value == 0 or high - low <= tol or (unseen and abs(x - end) < EDGE):
             break
         if tried == 0:
             following = x - step if value > 0 else x + step
@@ -25,6 +26,9 @@ def root(function: Callable[[float], float], low: float, high: float, start: flo
                 break
         if not low < following < high:
             following = 0.5 * (low + high)
+        halved_before, halved = halved, following == 0.5 * (low + high)
+        if halved and halved_before and unseen:  # perhaps it lies beyond the end
+            following = end + (0.5 * EDGE if value > 0 else -0.5 * EDGE)
         before, value_before = x, value
         x, value = following, function(following)
         tilt = (value - value_before) / (x - before)
