@@ -56,6 +56,26 @@ def test_the_same_trees_as_the_built_in_objective(built_in, weighted):
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+def test_labels_and_weights_are_those_the_matrix_has_now():
+    rng = np.random.default_rng(0)
+    y, raw, weight = rng.normal(size=100), rng.normal(size=100).astype(np.float32), rng.uniform(1, 2, 100)
+    matrix, objective, metric = (
+        xgb.DMatrix(raw[:, None], label=y),
+        xgboost.objective("gaussian"),
+        xgboost.metric("poisson"),
+    )
+    np.testing.assert_allclose(objective(raw, matrix)[0], raw - y, atol=1e-6)
+    matrix.set_label(y + 1)
+    matrix.set_weight(weight)
+    gradient, hessian = objective(raw, matrix)
+    np.testing.assert_allclose(gradient, weight * (raw - y - 1), atol=1e-6)
+    np.testing.assert_allclose(hessian, weight, rtol=1e-6)
+    matrix.set_label(np.round(np.abs(y)))
+    nats = nl.Poisson(np.exp(raw)).nll(np.round(np.abs(y)))
+    assert metric(raw, matrix)[1] == pytest.approx(np.average(nats, weights=weight), rel=1e-6)
+    np.testing.assert_array_equal(matrix.get_label(), np.round(np.abs(y)).astype(np.float32))
+
+
 def test_classes_are_the_built_in_ones_at_another_learning_rate():
     X, y, _ = draws("categorical", 1000)
     free = {"num_class": 3, "lambda": 0, "min_child_weight": 0, "base_score": 0.0}

@@ -32,6 +32,7 @@ def slopes(
     parameters: Sequence[Input],
     gradient: Output,
     hessian: Output,
+    least: float,
     threads: int,
 ) -> None: ...
 def tweedie_slopes(

@@ -15,6 +15,8 @@ knows its noise. What remains different from the built-in objectives:
   in the built-in objectives; a stated one counts: lambda is then the precision of a Gaussian prior of the leaves.
 """
 
+import ctypes
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,7 +35,15 @@ __all__ = ["BoostedModel", "load", "metric", "objective", "train"]
 DECIDED = ("objective", "eval_metric", "disable_default_eval_metric", "num_class", "base_score")
 
 
-class Objective(callables.Objective):
+class OfMatrix(callables.OfNoise):
+    """Reads labels and weights where XGBoost keeps them: `get_label` would copy them in every round."""
+
+    def stored(self, dataset: Any) -> tuple[Any, Any]:
+        """Labels and weights of a DMatrix."""
+        return _in_place(dataset, b"label"), _in_place(dataset, b"weight")
+
+
+class Objective(OfMatrix, callables.Objective):
     """f(predictions, matrix) for `xgboost.train`, f(labels, predictions, sample_weight) for scikit-learn's interface.
 
     XGBoost applies weights in neither: both hand them over, and they multiply here.
@@ -44,7 +54,7 @@ class Objective(callables.Objective):
         return self.slopes(first, second, sample_weight)
 
 
-class Metric(callables.Metric):
+class Metric(OfMatrix, callables.Metric):
     """f(predictions, matrix) for `xgboost.train`, f(labels, predictions, sample_weight) for scikit-learn's interface.
 
     The first form is answered by the name and the nats, the second by the nats, as XGBoost expects.
@@ -233,6 +243,25 @@ def _same_built_in(slopes: Any, params: dict[str, Any]) -> dict[str, Any] | None
         case "tweedie" if 1 < noise.power < 2:
             return {"objective": "reg:tweedie", "base_score": 1.0, "tweedie_variance_power": noise.power}
     return None
+
+
+def _in_place(matrix: Any, field: bytes) -> Numbers:
+    """A view of what a matrix holds, by XGBoost's C interface; good until the matrix is changed."""
+    length, start = ctypes.c_uint64(), ctypes.POINTER(ctypes.c_float)()
+    if _c_interface().XGDMatrixGetFloatInfo(matrix.handle, field, ctypes.byref(length), ctypes.byref(start)):
+        return np.asarray(matrix.get_float_info(field.decode()))
+    if not length.value:
+        return np.empty(0, np.float32)
+    view = np.ctypeslib.as_array(start, (length.value,))
+    view.flags.writeable = False
+    return view
+
+
+@cache
+def _c_interface() -> ctypes.CDLL:
+    from xgboost.libpath import find_lib_path
+
+    return ctypes.CDLL(find_lib_path()[0])
 
 
 def _matrix(X: Any, y: Numbers | None = None, weight: Numbers | None = None) -> Any:

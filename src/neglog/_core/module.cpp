@@ -90,7 +90,7 @@ void nll(const std::string& family, const std::string& link, const Input& y, con
 }
 
 void slopes(const std::string& family, const std::string& link, bool expected, const Input& y, const Input& eta,
-            const std::vector<Input>& parameters, const Output& gradient, const Output& hessian, std::size_t threads) {
+            const std::vector<Input>& parameters, const Output& gradient, const Output& hessian, double least, std::size_t threads) {
     const Kernel& kernel = find_kernel(family, link);
     const SlopesLoop loop = expected ? kernel.expected : kernel.observed;
     const std::size_t n = gradient.size();
@@ -102,8 +102,9 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
         SinkBlock gradients(to_gradient), hessians(to_hessian);
         for (; begin < end; begin += block_size) {
             const std::size_t m = std::min(block_size, end - begin);
-            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), gradients.at(begin),
-                 hessians.at(begin));
+            double* bends = hessians.at(begin);
+            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), gradients.at(begin), bends);
+            for (std::size_t i = 0; i < m; ++i) bends[i] = bends[i] < least ? least : bends[i];  // NaN stays
             gradients.write(begin, m);
             hessians.write(begin, m);
         }
@@ -462,7 +463,8 @@ NB_MODULE(_core, m) {
         return names;
     }, "family"_a);
     m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "constant"_a, "out"_a, "threads"_a);
-    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "gradient"_a, "hessian"_a, "threads"_a);
+    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "gradient"_a, "hessian"_a, "least"_a,
+          "threads"_a);
     m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a,
           "d_dispersion"_a, "threads"_a);
     m.def("half_deviance", &half_deviance, "y"_a, "mean"_a, "power"_a, "out"_a, "threads"_a);

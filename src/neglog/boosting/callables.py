@@ -33,8 +33,8 @@ class OfNoise:
         """Labels, raw predictions and weights, from (predictions, dataset) or (labels, predictions, weights)."""
         native = hasattr(second, "get_label")
         source = second if native else first
-        y, raw, weight = (second.get_label(), first, second.get_weight()) if native else (first, second, weight)
-        y, raw = np.asarray(y), np.asarray(raw)
+        y, weight = self.stored(second) if native else (first, weight)
+        y, raw = np.asarray(y), np.asarray(first if native else second)
         weight = None if weight is None or np.size(weight) == 0 else np.asarray(weight)
         if self._seen is None or self._seen() is not source:
             self.check(y, raw)
@@ -43,6 +43,10 @@ class OfNoise:
             except TypeError:  # a list: checked every time
                 self._seen = None
         return y, raw, weight
+
+    def stored(self, dataset: Any) -> tuple[Any, Any]:
+        """Labels and weights of a dataset of the trainer."""
+        return dataset.get_label(), dataset.get_weight()
 
     def check(self, y: Numbers, raw: Numbers) -> None:
         """Refuse labels outside the support, and raw predictions of another shape than the noise has."""

@@ -91,8 +91,8 @@ class OneOutput:
             np.subtract(raw, y, out=gradient, casting="same_kind")
             hessian.fill(1.0)
             return (gradient, hessian) if weight is None else _finished(gradient, hessian, weight)
-        noise.gradient_hessian(y, raw, expected=self.expected, out=(gradient, hessian))
-        return _finished(gradient, hessian, weight, unit)
+        noise._slopes(y, raw, self.expected, (gradient, hessian), least=SMALLEST)
+        return (gradient, hessian) if weight is None and unit == 1.0 else _finished(gradient, hessian, weight, unit)
 
 
 class TwoOutputs:

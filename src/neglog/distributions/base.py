@@ -304,6 +304,18 @@ class Noise(Distribution):
         threads: int | None = None,
     ) -> tuple[Any, Any]:
         """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
+        return self._slopes(y, eta, expected, out, threads)
+
+    def _slopes(
+        self,
+        y: ArrayLike,
+        eta: ArrayLike,
+        expected: bool,
+        out: tuple[arrays.Array, arrays.Array] | None,
+        threads: int | None = None,
+        least: float = -np.inf,
+    ) -> tuple[Any, Any]:
+        """The same; Hessians below `least` are raised to it."""
         numbers, raw, parameters = (
             arrays.as_numbers(y, "y"),
             arrays.as_numbers(eta, "eta"),
@@ -326,6 +338,7 @@ class Noise(Distribution):
             [arrays.native(value, shape) for value in parameters],
             gradient,
             hessian,
+            least,
             arrays.thread_count(gradient.size, threads),
         )
         return gradient[()], hessian[()]
