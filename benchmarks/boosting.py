@@ -71,7 +71,7 @@ def trained(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]
             lines = [
                 ("train", "built-in", "neglog's train"),
                 ("whole", "built-in", f"{library}'s train, neglog's objective"),
-                ("objective", "boosting", "its boosting alone"),
+                ("objective", "boosting", "boosting alone, neglog's objective"),
             ]
             if "nothing" in runs:
                 lines.append(("nothing", "boosting", "boosting with prediction - y from NumPy in our place"))
