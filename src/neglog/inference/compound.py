@@ -9,13 +9,12 @@ import numpy as np
 from neglog import _core
 from neglog.distributions.arrays import Numbers, thread_count
 from neglog.engines.memory import Loss
+from neglog.inference.nodes import collected
 from neglog.inference.targets import ALL, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
 
 FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes
 SMOOTH_FROM = 1.15  # below this power the density of y has a ridge at each number of jumps, too narrow for the nodes
-NODES = 12
-PANEL = 0.5  # of log y
 
 
 class Compound(Amounts):
@@ -198,27 +197,3 @@ def constants_of(task: Any) -> CompoundDispersion:
 def constant_sums(task: Any, t: float) -> Numbers:
     """C and its derivatives, of the rows of one piece."""
     return CompoundDispersion(task.target, ALL).sums(t)
-
-
-def collected(y: Numbers, w: Numbers) -> tuple[Numbers, Numbers]:
-    """Nodes and weights such that sums of w f(y) are sums over the nodes, for every f that is smooth in log y."""
-    x = np.log(y)
-    low = x.min() - 1e-9
-    panels = max(1, int(np.ceil((x.max() - low) / PANEL)))
-    place = (x - low) / PANEL
-    panel = np.minimum(place.astype(np.intp), panels - 1)
-    u = 2 * (place - panel) - 1
-    angles = np.pi * (np.arange(NODES) + 0.5) / NODES
-    basis = np.cos(np.arange(NODES)[:, None] * angles)  # Chebyshev polynomial k at node j
-    sums = np.zeros((NODES, panels))
-    before, now = np.ones_like(u), u
-    for k in range(NODES):
-        polynomial = before if k == 0 else now
-        sums[k] = np.bincount(panel, w * polynomial, panels)
-        if k >= 1:
-            before, now = now, 2 * u * now - before
-    sums[0] *= 0.5
-    weights = 2 / NODES * (basis.T @ sums)
-    nodes = low + PANEL * (np.arange(panels) + 0.5 * (np.cos(angles)[:, None] + 1))
-    used = sums.any(axis=0)
-    return np.exp(nodes[:, used]).reshape(-1), np.ascontiguousarray(weights[:, used]).reshape(-1)

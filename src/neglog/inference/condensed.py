@@ -1,8 +1,8 @@
 """Targets of rows that are not in memory: a few numbers, or a few hundred nodes, that stand for all of them.
 
 What the dispersion of a noise asks about y and the precisions are sums of functions that are smooth in their
-logarithms. Such a sum over all rows is one over Chebyshev nodes, the same for every dispersion and power; so a target
-of nodes gives the same answers as one of rows.
+logarithms. Such a sum over all rows is one over nodes, the same for every dispersion and power; so a target of nodes
+gives the same answers as one of rows.
 """
 
 from dataclasses import dataclass, field
@@ -12,13 +12,9 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.engines.sources import added
+from neglog.inference.nodes import FROM_SUMS, NODES, in_panels, node_values, polynomials
 from neglog.inference.targets import Amounts, Classes, Target
 
-NODES = 12
-PANEL = 0.5  # of a logarithm
-ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
-FROM_SUMS = 2 / NODES * np.cos(np.arange(NODES)[:, None] * ANGLES).T  # weights of the nodes from sums of polynomials
-FROM_SUMS[:, 0] *= 0.5
 SHIFT = 1 << 20  # between the panels of y and those of the precision, in one number
 
 
@@ -98,12 +94,11 @@ def condensed(target: Target, sums: TargetSums) -> Target:
         parts.append([np.zeros(1), np.array([sums.zero_weight]), np.array([sums.zero_precise / sums.zero_weight])])
     for panel, moments in sorted(sums.nodes.items()):
         first, second = divmod(panel, SHIFT)
-        own = _node_values(first)
+        own = node_values(first)
         if precise:
             weights = FROM_SUMS @ moments @ FROM_SUMS.T
-            parts.append(
-                [np.repeat(own, NODES), weights.reshape(-1), np.tile(_node_values(second - SHIFT // 2), NODES)]
-            )
+            precisions = node_values(second - SHIFT // 2)
+            parts.append([np.repeat(own, NODES), weights.reshape(-1), np.tile(precisions, NODES)])
         else:
             parts.append([own, FROM_SUMS @ moments, np.ones(NODES)])
     y, w, p = (np.concatenate(values) for values in zip(*parts, strict=True))
@@ -117,35 +112,21 @@ def _of(target: Target, y: Numbers, w: Numbers, p: Numbers | None) -> Target:
     return other
 
 
-def _node_values(panel: int) -> Numbers:
-    return np.exp(PANEL * (panel + 0.5 * (np.cos(ANGLES) + 1)))
-
-
 def _node_sums(y: Numbers, w: Numbers, p: Numbers | None) -> dict[int, Numbers]:
     """By panel, the sums of w T_k(y), or of w T_k(y) T_l(p), over the rows in it; T are Chebyshev's polynomials."""
     if not len(y):
         return {}
-    panel, first = _in_panels(y)
+    panel, u = in_panels(y)
     key = panel * SHIFT
     second = None
     if p is not None:
-        other, second = _in_panels(p)
+        other, v = in_panels(p)
         key = key + other + SHIFT // 2
+        second = list(polynomials(v))
     keys, places = np.unique(key, return_inverse=True)
     count = len(keys)
     if second is None:
-        sums = np.stack([np.bincount(places, w * polynomial, count) for polynomial in first])
+        sums = np.stack([np.bincount(places, w * one, count) for one in polynomials(u)])
     else:
-        sums = np.stack([[np.bincount(places, w * one * two, count) for two in second] for one in first])
+        sums = np.stack([[np.bincount(places, w * one * two, count) for two in second] for one in polynomials(u)])
     return {int(key): np.ascontiguousarray(sums[..., k]) for k, key in enumerate(keys)}
-
-
-def _in_panels(values: Numbers) -> tuple[Any, list[Numbers]]:
-    """The panel of each value, and the polynomials at its place there."""
-    place = np.log(values) / PANEL
-    panel = np.floor(place).astype(np.int64)
-    u = 2 * (place - panel) - 1
-    polynomials = [np.ones_like(u), u]
-    while len(polynomials) < NODES:
-        polynomials.append(2 * u * polynomials[-1] - polynomials[-2])
-    return panel, polynomials
