@@ -1,0 +1,146 @@
+// Elementwise functions of the laws, and of rows of classes.
+
+#include "arrays.hpp"
+
+namespace neglog {
+namespace {
+
+struct Inputs {
+    Source y, eta, p0, p1;
+};
+
+Inputs inputs(const Input& y, const Input& eta, const std::vector<Input>& parameters, std::size_t n) {
+    if (parameters.size() > 2) throw nb::value_error("at most two parameters");
+    return {source(y, n), source(eta, n), parameters.size() > 0 ? source(parameters[0], n) : Source{},
+            parameters.size() > 1 ? source(parameters[1], n) : Source{}};
+}
+
+void nll(const std::string& family, const std::string& link, const Input& y, const Input& eta,
+         const std::vector<Input>& parameters, const Input& constant, const Output& out, std::size_t threads) {
+    const NllLoop loop = find_kernel(family, link).nll;
+    const std::size_t n = out.size();
+    const Inputs in = inputs(y, eta, parameters, n);
+    const Source constants = source(constant, n);
+    const Sink to = sink(out, n);
+    nb::gil_scoped_release release;
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
+        SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1), shifts(constants);
+        SinkBlock outs(to);
+        for (; begin < end; begin += block_size) {
+            const std::size_t m = std::min(block_size, end - begin);
+            double* values = outs.at(begin);
+            const double* shift = shifts.at(begin, m);
+            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), values);
+            for (std::size_t i = 0; i < m; ++i) values[i] += shift[i];
+            outs.write(begin, m);
+        }
+    });
+}
+
+void slopes(const std::string& family, const std::string& link, bool expected, const Input& y, const Input& eta,
+            const std::vector<Input>& parameters, const Output& gradient, const Output& hessian, double least, std::size_t threads) {
+    const Kernel& kernel = find_kernel(family, link);
+    const SlopesLoop loop = expected ? kernel.expected : kernel.observed;
+    const std::size_t n = gradient.size();
+    const Inputs in = inputs(y, eta, parameters, n);
+    const Sink to_gradient = sink(gradient, n), to_hessian = sink(hessian, n);
+    nb::gil_scoped_release release;
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
+        SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1);
+        SinkBlock gradients(to_gradient), hessians(to_hessian);
+        for (; begin < end; begin += block_size) {
+            const std::size_t m = std::min(block_size, end - begin);
+            double* bends = hessians.at(begin);
+            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), gradients.at(begin), bends);
+            for (std::size_t i = 0; i < m; ++i) bends[i] = bends[i] < least ? least : bends[i];  // NaN stays
+            gradients.write(begin, m);
+            hessians.write(begin, m);
+        }
+    });
+}
+
+void tweedie_slopes(const Input& y, const Input& mean, const Input& power, const Input& dispersion, const Output& nll_out,
+                    const Output& d_mean, const Output& d_power, const Output& d_dispersion, std::size_t threads) {
+    const std::size_t n = nll_out.size();
+    const Source in[] = {source(y, n), source(mean, n), source(power, n), source(dispersion, n)};
+    const Sink to[] = {sink(nll_out, n), sink(d_mean, n), sink(d_power, n), sink(d_dispersion, n)};
+    nb::gil_scoped_release release;
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
+        SourceBlock ys(in[0]), means(in[1]), powers(in[2]), dispersions(in[3]);
+        SinkBlock nlls(to[0]), mean_slopes(to[1]), power_slopes(to[2]), dispersion_slopes(to[3]);
+        for (; begin < end; begin += block_size) {
+            const std::size_t m = std::min(block_size, end - begin);
+            active->tweedie_slopes(m, ys.at(begin, m), means.at(begin, m), powers.at(begin, m), dispersions.at(begin, m),
+                                   nlls.at(begin), mean_slopes.at(begin), power_slopes.at(begin), dispersion_slopes.at(begin));
+            for (SinkBlock* block : {&nlls, &mean_slopes, &power_slopes, &dispersion_slopes}) block->write(begin, m);
+        }
+    });
+}
+
+void half_deviance(const Input& y, const Input& mean, const Input& power, const Output& out, std::size_t threads) {
+    const std::size_t n = out.size();
+    const Source in[] = {source(y, n), source(mean, n), source(power, n)};
+    const Sink to = sink(out, n);
+    nb::gil_scoped_release release;
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
+        SourceBlock ys(in[0]), means(in[1]), powers(in[2]);
+        SinkBlock outs(to);
+        for (; begin < end; begin += block_size) {
+            const std::size_t m = std::min(block_size, end - begin);
+            active->half_deviance(m, ys.at(begin, m), means.at(begin, m), powers.at(begin, m), outs.at(begin));
+            outs.write(begin, m);
+        }
+    });
+}
+
+template <void (*InstructionSet::*member)(std::size_t, const double*, double*)>
+void unary(const Doubles& x, const DoublesOut& out) {
+    if (x.size() != out.size()) throw nb::value_error("x and out differ in size");
+    (active->*member)(out.size(), x.data(), out.data());
+}
+
+// Rows of classes: the last axis of p (and q, of the same shape) is summed.
+using RowLoop = void (*InstructionSet::*)(std::size_t, std::size_t, const double*, const double*, double*);
+
+template <RowLoop member>
+void over_rows(const Doubles& p, const Doubles& q, const DoublesOut& out, std::size_t threads) {
+    const std::size_t rows = out.size(), width = rows ? p.size() / rows : 0;
+    if (p.size() != q.size() || rows * width != p.size()) throw nb::value_error("p, q and out do not fit");
+    const double *p_data = p.data(), *q_data = q.data();
+    double* to = out.data();
+    nb::gil_scoped_release release;
+    in_threads(rows, threads, [=](std::size_t begin, std::size_t end) {
+        (active->*member)(end - begin, width, p_data + begin * width, q_data + begin * width, to + begin);
+    });
+}
+
+void softmax(const Doubles& y, const Doubles& eta, const DoublesOut& nll_out, const DoublesOut& gradient, std::size_t threads) {
+    const std::size_t rows = nll_out.size(), width = rows ? eta.size() / rows : 0;
+    if (y.size() != rows || eta.size() != gradient.size() || rows * width != eta.size())
+        throw nb::value_error("y, eta and the outputs do not fit");
+    const double *y_data = y.data(), *eta_data = eta.data();
+    double *to_nll = nll_out.data(), *to_gradient = gradient.data();
+    nb::gil_scoped_release release;
+    in_threads(rows, threads, [=](std::size_t begin, std::size_t end) {
+        active->softmax(end - begin, width, y_data + begin, eta_data + begin * width, to_nll + begin, to_gradient + begin * width);
+    });
+}
+
+}  // namespace
+
+void define_functions(nb::module_& m) {
+    m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "constant"_a, "out"_a, "threads"_a);
+    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "gradient"_a, "hessian"_a, "least"_a,
+          "threads"_a);
+    m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a,
+          "d_dispersion"_a, "threads"_a);
+    m.def("half_deviance", &half_deviance, "y"_a, "mean"_a, "power"_a, "out"_a, "threads"_a);
+    m.def("stirling_error", &unary<&InstructionSet::stirling_error>, "x"_a, "out"_a);
+    m.def("stirling_error_slope", &unary<&InstructionSet::stirling_error_slope>, "x"_a, "out"_a);
+    m.def("entropy", &over_rows<&InstructionSet::entropy>, "p"_a, "q"_a, "out"_a, "threads"_a);
+    m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
+    m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);
+    m.def("softmax", &softmax, "y"_a, "eta"_a, "nll"_a, "gradient"_a, "threads"_a);
+}
+
+}  // namespace neglog

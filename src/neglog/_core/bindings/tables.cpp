@@ -1,0 +1,150 @@
+// Passes over a table, and what is made of them: fits by Newton, densities for samplers.
+
+#include "../density.hpp"
+#include "../newton.hpp"
+#include "../passes.hpp"
+#include "arrays.hpp"
+
+namespace neglog {
+namespace {
+
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+using Integers = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+bool is_wide(const Integers& array) {
+    if (array.dtype() == nb::dtype<std::int64_t>()) return true;
+    if (array.dtype() == nb::dtype<std::int32_t>()) return false;
+    throw nb::type_error("indices must be int32 or int64");
+}
+
+// A table that keeps the arrays alive into which its blocks point.
+struct OwningTable : Table {
+    std::vector<AnyArray> arrays;
+    std::vector<Doubles> centres;
+    std::vector<Integers> integers;
+
+    OwningTable(std::size_t row_count, bool with_intercept) { rows = row_count, intercept = with_intercept; }
+
+    void add_dense(const AnyArray& values, const Doubles& centre) {
+        if (values.ndim() != 2 || values.shape(0) != rows || centre.size() != values.shape(1)) throw nb::value_error("a dense block does not fit");
+        dense.push_back({values.data(), is_single(values.dtype()), values.stride(0), values.stride(1), values.shape(1), centre.data()});
+        arrays.push_back(values), centres.push_back(centre);
+    }
+    void add_codes(const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& levels, std::int32_t first,
+                   std::size_t columns) {
+        if (levels.size() != rows) throw nb::value_error("a block of codes does not fit");
+        codes.push_back({levels.data(), first, columns});
+        integers.push_back(Integers(levels));
+    }
+    void add_sparse(const Integers& starts, const Integers& indices, const Input& values, std::size_t columns) {
+        if (starts.size() != rows + 1 || indices.size() != values.size()) throw nb::value_error("a sparse block does not fit");
+        sparse.push_back({starts.data(), indices.data(), values.data(), is_wide(starts), is_wide(indices), is_single(values.dtype()), columns});
+        integers.push_back(starts), integers.push_back(indices), arrays.push_back(AnyArray(values));
+    }
+};
+
+// A table with a target and a loss: what is the same in every pass of one fit.
+struct Problem {
+    const OwningTable& table;
+    Pass pass;
+    std::vector<Input> inputs;
+
+    // An empty family asks for the Gram matrix of the weights alone, "softmax" for classes.
+    Problem(const OwningTable& over, const std::string& family, const std::string& link, const Input& y, const std::optional<Input>& weight,
+            const std::optional<Input>& offset, const Input& p0, const Input& p1, bool response, double response_centre, std::size_t classes)
+        : table(over) {
+        const std::size_t n = over.rows;
+        if (family == "softmax") {
+            pass.classes = classes;
+            if (offset) {
+                if (offset->size() != n * classes || is_single(offset->dtype())) throw nb::value_error("offsets of classes do not fit");
+                pass.class_offsets = static_cast<const double*>(offset->data());
+            }
+        } else {
+            if (!family.empty()) pass.kernel = &find_kernel(family, link);
+            if (offset) pass.offset = source(*offset, n);
+        }
+        pass.response = response, pass.response_centre = response_centre;
+        pass.y = source(y, n);
+        if (weight) pass.weight = source(*weight, n);
+        pass.p0 = source(p0, n), pass.p1 = source(p1, n);
+        for (const std::optional<Input>& kept : {std::optional<Input>(y), weight, offset, std::optional<Input>(p0), std::optional<Input>(p1)})
+            if (kept) inputs.push_back(*kept);
+    }
+
+    double evaluate(const Doubles& theta, const std::optional<DoublesOut>& gradient, const std::optional<DoublesOut>& gram, bool expected,
+                    std::size_t threads) const {
+        const std::size_t width = table.columns(pass.response) * pass.classes;
+        if (theta.size() != width || (gradient && gradient->size() != width) || (gram && gram->size() != width * width))
+            throw nb::value_error("theta, gradient and gram do not fit the table");
+        Pass now = pass;
+        now.theta = theta.data(), now.expected = expected;
+        now.gradient = gradient ? gradient->data() : nullptr;
+        now.gram = gram ? gram->data() : nullptr;
+        nb::gil_scoped_release release;
+        return run(*active, table, now, threads);
+    }
+
+    auto newton(const Doubles& bend, const Doubles& centre, double factor, double tol, std::size_t most_steps, const DoublesOut& theta,
+                const DoublesOut& gradient, const DoublesOut& hessian, std::size_t threads) const {
+        const std::size_t width = table.columns(pass.response) * pass.classes;
+        if (theta.size() != width || bend.size() != width || centre.size() != width || gradient.size() != width ||
+            hessian.size() != width * width)
+            throw nb::value_error("theta, penalty, gradient and hessian do not fit the table");
+        NewtonEnd end;
+        {
+            nb::gil_scoped_release release;
+            end = neglog::newton(*active, table, pass, bend.data(), centre.data(), factor, tol, most_steps, theta.data(), gradient.data(),
+                                 hessian.data(), threads);
+        }
+        return std::make_tuple(end.converged, end.steps, end.value, end.decrement, end.pivot);
+    }
+};
+
+// A sampler calls the C functions at the addresses of the returned object, with the object's own.
+Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope) {
+    const std::size_t n = problem.table.columns(problem.pass.response) * problem.pass.classes;
+    if (slope.size() != n || bend.size() != n * n) throw nb::value_error("bend and slope do not fit the table");
+    return {*active, problem.table, problem.pass, factor, {bend.data(), bend.data() + n * n}, {slope.data(), slope.data() + n}};
+}
+
+template <class Pointer>
+std::uintptr_t address(Pointer pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+}
+
+void predict_rows(const OwningTable& table, const Doubles& theta, std::size_t classes, const std::optional<Input>& offset,
+                  const DoublesOut& eta, std::size_t threads) {
+    if (theta.size() != table.columns(false) * classes || eta.size() != table.rows * classes) throw nb::value_error("theta and eta do not fit the table");
+    const Source offsets = offset ? source(*offset, table.rows) : Source{};
+    const double* coefficients = theta.data();
+    double* to = eta.data();
+    nb::gil_scoped_release release;
+    predict(*active, table, coefficients, classes, offsets, to, threads);
+}
+
+}  // namespace
+
+void define_tables(nb::module_& m) {
+    nb::class_<OwningTable>(m, "Table")
+        .def(nb::init<std::size_t, bool>(), "rows"_a, "intercept"_a)
+        .def("add_dense", &OwningTable::add_dense, "values"_a, "centre"_a)
+        .def("add_codes", &OwningTable::add_codes, "codes"_a, "first"_a, "columns"_a)
+        .def("add_sparse", &OwningTable::add_sparse, "starts"_a, "indices"_a, "values"_a, "columns"_a);
+    m.def("predict_rows", &predict_rows, "table"_a, "theta"_a, "classes"_a, "offset"_a.none(), "eta"_a, "threads"_a);
+    nb::class_<Problem>(m, "Problem")
+        .def(nb::init<const OwningTable&, const std::string&, const std::string&, const Input&, const std::optional<Input>&,
+                      const std::optional<Input>&, const Input&, const Input&, bool, double, std::size_t>(),
+             nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "p0"_a, "p1"_a,
+             "response"_a, "response_centre"_a, "classes"_a)
+        .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
+             "threads"_a)
+        .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
+    nb::class_<Density>(m, "Density")
+        .def_prop_ro("log_density", [](const Density&) { return address(&log_density); })
+        .def_prop_ro("same_draw", [](const Density&) { return address(&same_draw); })
+        .def_prop_ro("data", [](const Density& law) { return address(&law); });
+    m.def("density", &density, nb::keep_alive<0, 1>(), "problem"_a, "factor"_a, "bend"_a, "slope"_a);
+}
+
+}  // namespace neglog
