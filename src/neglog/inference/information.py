@@ -10,7 +10,6 @@ from neglog.inference.compound import Compound
 from neglog.inference.joint import Joint
 from neglog.inference.solve import at_power
 from neglog.inference.targets import Absolutes, HuberTarget
-from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.objective import Objective
 
 
@@ -28,10 +27,8 @@ def information_of(task: Task, answer: Answer) -> Information:
     """From one more pass over the data."""
     target = task.target
     noise: dict[str, float] = {}
-    if isinstance(target, HuberTarget) and "scale" in target.open:
-        covariance, noise["scale"] = _with_scale(task, answer)
-        if "delta" in target.open:
-            noise["delta"] = np.nan
+    if isinstance(target, HuberTarget) and target.open:
+        covariance, noise = _with_parameters(task, answer)
     else:
         objective = _objective_at(task, answer)
         objective.gauge = None
@@ -147,25 +144,12 @@ def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, 
     return result
 
 
-def _with_scale(task: Task, answer: Answer) -> tuple[Numbers, float]:
-    """Huber with its scale: the covariance of (b, -tau) carried over to (theta, scale)."""
-    target, engine = task.target, answer.engine
-    scale = answer.noise.scale
-    wide = engine.with_loss(target.response_loss())  # type: ignore[attr-defined]
-    place = wide.response_place
-    theta = np.insert(answer.theta / scale, place, -1 / scale)
-    objective = ConcomitantObjective(wide, task.wide_penalty(wide), target.total(), place)
-    point = objective.at(theta, True)
-    assert point.hessian is not None
-    free = np.insert(_free(task, answer), place, True)
-    covariance = inverse(point.hessian, free)
-    # theta = b / tau, scale = 1 / tau, with s = -tau: d theta / db = scale, d theta / ds = theta * scale, d scale / ds
-    # = scale^2
-    turn = scale * np.eye(len(theta))
-    turn[:, place] = np.insert(answer.theta, place, 0.0) * scale
-    turn[place, place] = scale**2
-    held = np.isnan(covariance.diagonal())
-    carried = turn @ np.where(held[:, None] | held, 0.0, covariance) @ turn.T
-    carried[held] = np.nan
-    keep = np.arange(len(theta)) != place
-    return carried[np.ix_(keep, keep)], float(np.sqrt(carried[place, place]))
+def _with_parameters(task: Task, answer: Answer) -> tuple[Numbers, dict[str, float]]:
+    """Huber, whose scale and threshold are part of the loss: all at once, then the parameters from their logarithms."""
+    joint = Joint(task, answer)
+    free = np.append(_free(task, answer), np.ones(len(joint.names), bool))
+    covariance = inverse(joint.curvature().matrix, free)
+    n = len(answer.theta)
+    logarithms = np.sqrt(covariance.diagonal()[n:])
+    errors = {name: float(getattr(answer.noise, name) * e) for name, e in zip(joint.names, logarithms, strict=True)}
+    return covariance[:n, :n], errors

@@ -16,7 +16,7 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound, constants_of
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
-from neglog.inference.targets import Absolutes, HuberTarget, Squares
+from neglog.inference.targets import Absolutes, HuberTarget, Squares, with_precision
 from neglog.solvers import scalar
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.dispersion import Known
@@ -428,8 +428,8 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
 
 def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
     """The derivative of the nll in Huber's threshold."""
-    slopes = noise.given(task.engine.predict(theta)).parameter_gradient(task.target.raw)["delta"]
-    return task.target.total(slopes)
+    law = with_precision(noise, task.target.p).given(task.engine.predict(theta))
+    return task.target.total(law.parameter_gradient(task.target.raw)["delta"])
 
 
 def _searched(

@@ -1,0 +1,90 @@
+"""Standard errors against the second derivatives of the nll itself, by differences, for every noise and link."""
+
+import numpy as np
+import pytest
+from inference.problems import FAMILY_OF, estimated, of_rows
+
+import neglog as nl
+from neglog import _core
+
+ROWS = 3000
+CENTRE = {"identity": 2.0, "log": 0.5, "inverse": 0.8, "sqrt": 1.4, "logit": 0.2, "probit": 0.2, "cloglog": -0.3}
+TRUTH = {
+    "gaussian": {"scale": 0.3},
+    "huber": {"scale": 0.3, "delta": 1.345},
+    "lognormal": {"scale": 0.3},
+    "gamma": {"shape": 4.0},
+    "tweedie": {"power": 1.5, "dispersion": 0.5},
+}
+OPEN = {"tweedie": [{}, {"power": 1.5}], "huber": [{}, {"delta": None}, {"scale": 0.3, "delta": None}]}
+# the nll of Laplace noise has no second derivative, and classes have errors of differences only
+CASES = [
+    (name, link, stated)
+    for name in FAMILY_OF.keys() - {"laplace", "categorical"}
+    for link in _core.links(name)
+    if name != "bernoulli" or link not in ("log", "identity")  # whose predictions are bounded
+    for stated in OPEN.get(name, [{}])
+]
+
+
+class Sample:
+    """Rows drawn from a noise, with weights and, where the noise has a dispersion, precisions."""
+
+    def __init__(self, name, link, stated, rng):
+        family = FAMILY_OF[name]
+        self.X, self.w = rng.normal(size=(ROWS, 2)), rng.uniform(0.5, 2, ROWS)
+        self.p = rng.uniform(0.5, 2, ROWS) if name in TRUTH else None
+        eta = CENTRE[link] + 0.05 * self.X @ [1, -0.5]
+        self.y = of_rows(family(**TRUTH.get(name, {}), link=link), self.p).given(eta).sample(rng=rng)
+        self.noise = family(**stated, link=link)
+
+    def fit(self, prior):
+        return nl.fit(self.X, self.y, self.noise, prior, precision=self.p, sample_weight=self.w, tol=1e-9)
+
+    def nll(self, fit, theta):
+        """At other coefficients and open parameters."""
+        names = estimated(self.noise)
+        known = {name: value for name, value in fit.noise.parameters.items() if name != self.noise.location}
+        noise = type(self.noise)(**known | dict(zip(names, theta[3:], strict=True)), link=self.noise.link)
+        return float(self.w @ of_rows(noise, self.p).given(theta[0] + self.X @ theta[1:3]).nll(self.y))
+
+
+def second_derivatives(f, x, steps):
+    shifts = np.diag(steps)
+    H = [[f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b) for a in shifts] for b in shifts]
+    return np.array(H) / (4 * np.outer(steps, steps))
+
+
+@pytest.mark.parametrize("prior", [nl.Flat(), nl.Gaussian(scale=0.1)], ids=["flat", "gaussian"])
+@pytest.mark.parametrize(("name", "link", "stated"), sorted(CASES, key=str), ids=str)
+def test_standard_errors_are_those_of_the_curvature(name, link, stated, prior, rng):
+    sample = Sample(name, link, stated, rng)
+    fit = sample.fit(prior)
+    names = estimated(sample.noise)
+    estimates = np.array([fit.intercept, *fit.coef, *(getattr(fit.noise, name) for name in names)])
+    errors = np.array([fit.intercept_standard_error, *fit.standard_errors, *fit.noise_standard_errors.values()])
+    assert list(fit.noise_standard_errors) == names
+
+    def objective(theta):
+        return sample.nll(fit, theta) + np.sum(prior.nll(theta[1:3]))
+
+    curvature = second_derivatives(objective, estimates, 0.02 * errors)
+    # rows whose residual passes Huber's threshold between two differences are what they are uncertain by
+    tolerance = {"huber": 0.05 if "delta" in names else 0.01}.get(name, 2e-3)
+    np.testing.assert_allclose(errors, np.sqrt(np.linalg.inv(curvature).diagonal()), rtol=tolerance)
+
+
+def test_an_open_threshold_with_precisions_is_where_the_nll_is_least(rng):
+    sample = Sample("huber", "identity", {"delta": None}, rng)
+    fit = sample.fit(nl.Flat())
+    best = np.array([fit.intercept, *fit.coef, fit.noise.scale, fit.noise.delta])
+    least = sample.nll(fit, best)
+    assert -fit.log_likelihood == pytest.approx(least, rel=1e-9)
+    for shift in 1e-3 * np.eye(5):
+        assert sample.nll(fit, best + shift) > least < sample.nll(fit, best - shift)
+
+
+def test_the_summary_of_an_open_threshold_shows_its_error(rng):
+    fit = Sample("huber", "identity", {"delta": None}, rng).fit(nl.Flat())
+    assert 0 < fit.noise_standard_errors["delta"] < fit.noise.delta
+    assert "delta" in str(fit.summary())
