@@ -1,10 +1,12 @@
 """The exact Tweedie density where its algorithms meet, and at the powers that are other families."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import neglog as nl
+from neglog import _core
 
 POWERS = [1.001, 1.02, 1.1, 1.3, 1.5, 1.7, 1.9, 1.98, 1.999]
 
@@ -141,3 +143,28 @@ def test_neither_threads_nor_earlier_calls_change_a_bit(many_means, rng, monkeyp
         results.append(nl.Tweedie(mean, 1.4, 0.7).nll(y))
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
+
+
+@pytest.mark.parametrize("power", [1.05, 1.3, 1.5, 1.8])
+@pytest.mark.parametrize(
+    ("y", "dispersion"), [(1.0, 1e200), (1.0, 1e308), (1e-100, 1e150), (1e-300, 1e10), (1e60, 1e60)]
+)
+def test_next_to_no_jumps_are_one_jump(y, dispersion, power):
+    # as the number of jumps becomes improbable, y > 0 means one: exp(-m) m times a Gamma density
+    with mpmath.workdps(40):
+        p, phi, value = mpmath.mpf(power), mpmath.mpf(dispersion), mpmath.mpf(y)
+        rate, shape, scale = 1 / (phi * (2 - p)), (2 - p) / (p - 1), phi * (p - 1)
+        jump = -mpmath.log(value) * (shape - 1) + value / scale + mpmath.loggamma(shape) + shape * mpmath.log(scale)
+        exact = float(rate - mpmath.log(rate) + jump)
+    assert nl.Tweedie(1.0, power=power, dispersion=dispersion).nll(y) == pytest.approx(exact, rel=1e-13)
+
+
+def test_numbers_that_are_none_or_too_large_give_none_back():
+    for dispersion in (np.nan, np.inf, 0.0, 1e308, 5e-324, -1.0):
+        for y in (1.0, np.nan, np.inf, 0.0, 1e300, 5e-324):
+            for power in (1.0000001, 1.5, 1.9999999, np.nan):
+                out = [np.empty(1) for _ in range(4)]
+                given = [np.array([value]) for value in (y, 1.0, power, dispersion)]
+                _core.tweedie_slopes(*given, *out, 1)
+                if np.isnan([y, power, dispersion]).any() and y != 0:
+                    assert not np.isfinite(out[0][0])

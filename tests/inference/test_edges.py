@@ -317,3 +317,39 @@ def test_standard_errors_of_classes_are_those_of_their_differences():
     two, one = nl.fit(X, y, nl.Categorical()), nl.fit(X, y, nl.Bernoulli())
     np.testing.assert_allclose(2 * two.standard_errors[1], one.standard_errors, rtol=1e-6)
     assert 2 * two.intercept_standard_error[1] == pytest.approx(one.intercept_standard_error, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [4, 6, 17, 25])
+def test_of_several_thresholds_that_are_best_nearby_the_best_is_found(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 3))
+    y = nl.Huber(scale=0.3, delta=1.0).given(2 + 0.05 * X @ [1, -0.5, 0]).sample(rng=rng)
+    with warnings.catch_warnings():  # for some of them Laplace noise would be best, which is at the edge
+        warnings.simplefilter("ignore", nl.ConvergenceWarning)
+        found = nl.fit(X, y, nl.Huber(delta=None))
+        known = [nl.fit(X, y, nl.Huber(delta=delta)).nll for delta in np.geomspace(0.02, 5, 30)]
+    assert found.nll < min(known) + 0.01  # the other optimum is worse by 0.15 to 27 nats
+
+
+@pytest.mark.parametrize("link", ["inverse", "sqrt", "log", "identity"])
+@pytest.mark.parametrize("noise", [nl.Gaussian, nl.Huber, nl.Gamma, nl.Poisson, nl.Tweedie])
+def test_a_column_of_ones_is_an_intercept_under_every_link(noise, link, rng):
+    X = rng.normal(size=(400, 2))
+    eta = {"inverse": 0.8, "sqrt": 1.4, "log": 0.3, "identity": 1.5}[link] + 0.05 * X[:, 0]
+    truth = {nl.Gaussian: {"scale": 0.3}, nl.Huber: {"scale": 0.3}, nl.Gamma: {"shape": 3.0}, nl.Poisson: {}}
+    parameters = truth.get(noise, {"power": 1.5, "dispersion": 0.5})
+    y = noise(**parameters, link=link).given(eta).sample(rng=rng)
+    law = noise(**({"power": 1.5} if noise is nl.Tweedie else {}), link=link)
+    usual = nl.fit(X, y, law, tol=1e-9)
+    column = nl.fit(np.column_stack([X, np.ones(400)]), y, law, intercept=False, tol=1e-9)
+    np.testing.assert_allclose(column.coef, [*usual.coef, usual.intercept], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(column.standard_errors[:2], usual.standard_errors, rtol=1e-5)
+
+
+def test_the_summary_of_a_fit_whose_coefficients_are_all_at_the_kink(rng):
+    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+    fit = nl.fit(X, y, nl.Gaussian(), nl.Laplace(scale=1e-4), intercept=False)
+    assert not fit.coef.any()
+    assert np.isnan(fit.standard_errors).all()
+    assert fit.noise_standard_errors["scale"] == pytest.approx(fit.noise.scale / 10, rel=1e-6)
+    assert "scale" in str(fit.summary())

@@ -44,11 +44,12 @@ class JumpSeries {
 
     template <bool with_slopes>
     JumpSum sum(double lambda) {
+        if (!(lambda > 0 && lambda < infinity)) return none(lambda == 0 ? -infinity : nan_value);
         const double sigma = std::sqrt(lambda / steepness);
-        // Terms more than 40 nats below the largest are dropped: D(lambda (1+e)) >= lambda e^2 / (2 + 2e/3), e > 0.
-        const double c = 40.0 / (steepness * lambda);
-        const double low = lambda * (1.0 - std::sqrt(2.0 * c));
-        const double high = lambda * (1.0 + c / 3.0 + std::sqrt(c * c / 9.0 + 2.0 * c));
+        // Terms more than 40 nats below the largest are dropped: with x = j - lambda, D(j) >= x^2 / (2 lambda + 2x/3), x > 0.
+        const double reach = 40.0 / steepness;
+        const double low = lambda - std::sqrt(2.0 * reach * lambda);
+        const double high = lambda + reach / 3.0 + std::sqrt(reach * reach / 9.0 + 2.0 * reach * lambda);
         if (sigma > 1.5 && steepness * lambda > 60.0) return strided<with_slopes>(lambda, sigma, low, high);
         return whole<with_slopes>(lambda, larger(1.0, std::floor(low)), larger(3.0, std::ceil(high)));
     }
@@ -60,6 +61,8 @@ class JumpSeries {
     std::size_t filled_ = 1;
     double stirling_[table_size], level_[table_size];
 
+    // A sum without terms: its arguments rounded to 0, or are no numbers.
+    static JumpSum none(double log_sum) { return {log_sum, nan_value, nan_value, nan_value}; }
     double stirling(double j) const { return stirling_error(j) + stirling_error(nu * j); }
     double divergence(double j, double lambda, double log_lambda) const { return j * excess(lambda, j, log_lambda - log(j)); }
 

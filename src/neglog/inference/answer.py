@@ -119,3 +119,10 @@ class Task:
             return None
         step = rows // max(SAMPLE_PER_COLUMN * columns, int(rows * SAMPLE_SHARE))
         return slice(None, None, step) if step >= 4 else None
+
+
+def sample_nll(task: Task, noise: Any, theta: Numbers) -> float:
+    """-log p of the rows, every constant included."""
+    target = task.target
+    rows = target.rows_nll(noise, task.engine.predict(theta), target.p, target.raw)
+    return target.total(rows if target.w is None else np.where(target.w > 0, rows, 0.0))

@@ -62,6 +62,9 @@ def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None, *, ps
     In directions without information the variance is infinite, or left out (`pseudo`). With a basis only directions in
     its span count: that classes may all be shifted alike says nothing about coefficients that sum to 0.
     """
+    full = np.full(hessian.shape, np.nan)
+    if not free.any() or not np.isfinite(hessian).all():  # nothing is free, or a fit ended where nothing is finite
+        return full
     inside = hessian[np.ix_(free, free)]
     if basis is not None:
         inside = basis[free].T @ inside @ basis[free]
@@ -75,7 +78,6 @@ def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None, *, ps
     lost = (open_ended > 1e-6).any(axis=1)
     if not pseudo:
         covariance[lost, lost] = np.inf
-    full = np.full(hessian.shape, np.nan)
     full[np.ix_(free, free)] = covariance
     return full
 

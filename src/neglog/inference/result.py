@@ -15,7 +15,7 @@ from neglog.design.design import Design, Schema
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.memory import Loss, Memory
-from neglog.inference.answer import Answer, Task
+from neglog.inference.answer import Answer, Task, sample_nll
 from neglog.inference.information import Information, information_of
 from neglog.inference.joint import Joint
 from neglog.inference.loo import LeaveOneOut, leave_one_out
@@ -39,13 +39,6 @@ COMPUTED = (
     "d2",
     "_information",
 )
-
-
-def sample_nll(task: Task, noise: Any, theta: Numbers) -> float:
-    """-log p of the rows, every constant included."""
-    target = task.target
-    rows = target.rows_nll(noise, task.engine.predict(theta), target.p, target.raw)
-    return target.total(rows if target.w is None else np.where(target.w > 0, rows, 0.0))
 
 
 def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:

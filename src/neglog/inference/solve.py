@@ -12,7 +12,7 @@ from neglog.engines.columns import Columns
 from neglog.engines.memory import Memory
 from neglog.engines.moments import GrowingMoments, Moments
 from neglog.inference.absolute import solve_absolute
-from neglog.inference.answer import Answer, Task
+from neglog.inference.answer import Answer, Task, sample_nll
 from neglog.inference.compound import Compound, constants_of
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
@@ -30,7 +30,9 @@ from neglog.solvers.working_set import WorkingSet
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
 MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
-THRESHOLDS = (1e-2, 20.0)  # where Huber's is looked for, in units of the scale
+# among which Huber's is looked for, in units of the scale
+THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 5.0, 20.0)
+SEVERAL_OPTIMA = 10_000  # rows up to which the nll may have several optima in the threshold that matter
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 # For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,
 # and the density at whole numbers grows without end.
@@ -187,18 +189,21 @@ def start(task: Task) -> Numbers:
                 0.0 if engine.offset is None else float(engine.offset.mean())
             )
         return theta
-    if link.name in ("identity", "inverse", "sqrt") and target.family != "gaussian":
+    if link.name in ("identity", "inverse", "sqrt"):
+        spread = target.family == "gaussian"  # y near 0 or below says little about the link of its mean
         positive = np.where(target.y > 0, target.y, 0.5 * middle)
-        moments = Memory(
-            engine.design,
-            np.asarray(link.forward(positive)),
-            engine.weight,
-            engine.offset,
-            engine.loss,
-            intercept=False,
-        ).moments()
-        return np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0]
+        for mean in (middle if spread else positive, middle):
+            theta = _regressed(engine, np.broadcast_to(link.forward(mean), engine.rows))
+            if (engine.predict(theta) > 0).all():
+                break
     return theta
+
+
+def _regressed(engine: Memory, eta: Numbers) -> Numbers:
+    """The coefficients whose raw predictions are nearest to these."""
+    rows = Memory(engine.design, np.ascontiguousarray(eta), engine.weight, engine.offset, engine.loss, intercept=False)
+    moments = rows.moments()
+    return np.asarray(np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0])
 
 
 # ---- least squares ---------------------------------------------------------------------------------------------------
@@ -410,20 +415,34 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
         answer = solve(replace(task, target=known, engine=task.engine.with_loss(known.loss)))
         return delta * float(task.total(threshold_slope, answer.noise, answer.theta)), answer
 
-    low, high = (float(np.log(end)) for end in THRESHOLDS)
+    def nats(answer: Answer) -> float:
+        penalty = answer.penalty.quadratic(answer.theta)[0] + answer.penalty.absolute(answer.theta)
+        return float(task.total(sample_nll, answer.noise, answer.theta)) + penalty
+
+    ends = low, high = float(np.log(THRESHOLDS[0])), float(np.log(THRESHOLDS[-1]))
     first, step = float(np.log(1.345)), 0.3
     if task.engine.streamed:
         small = task.in_memory()
         assert isinstance(small.target, HuberTarget)
         first, step = float(np.log(_solve_threshold(small, small.target).noise.delta)), 0.03
+    elif task.engine.rows <= SEVERAL_OPTIMA:
+        low, first, high = _best_of(np.log(THRESHOLDS), lambda x: nats(at_threshold(x, None)[1]))
     log_delta, answer = _searched(at_threshold, low, high, first, step, 0.01 * task.tol)
-    if scalar.at_edge(log_delta, low, high):
+    if scalar.at_edge(log_delta, *ends):
         answer.converged = False
         answer.notes.append(
             f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: "
             f"the noise looks {'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
         )
     return answer
+
+
+def _best_of(points: Numbers, value: Callable[[float], float]) -> tuple[float, float, float]:
+    """The point with the least value, or one near it if it is the first or the last, between its neighbours."""
+    best = int(np.argmin([value(float(x)) for x in points]))
+    low, high = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
+    inside = points[best] if low < points[best] < high else 0.5 * (low + high)
+    return float(low), float(inside), float(high)
 
 
 def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
