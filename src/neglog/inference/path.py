@@ -222,14 +222,20 @@ def _one_by_one(
     """Noises that have solvers of their own: one fit after the other."""
     if grid is None:
         grid = _bisected_grid(task, unit, n, ratio)
-    return grid, [solve(replace(task, penalty=_with_strength(task.penalty, unit, s))) for s in grid]
+    answers: list[Answer] = []
+    for strength in grid:
+        here = replace(task, penalty=_with_strength(task.penalty, unit, strength))
+        answers.append(solve(here, answers[-1] if answers else None))
+    return grid, answers
 
 
 def _bisected_grid(task: Task, unit: Numbers, n: int, ratio: float | None) -> Numbers:
     """From the least strength (to 1%) at which all penalised coefficients are at their kinks."""
+    answer: Answer | None = None
 
     def empty(strength: float) -> bool:
-        answer = solve(replace(task, penalty=_with_strength(task.penalty, unit, strength)))
+        nonlocal answer
+        answer = solve(replace(task, penalty=_with_strength(task.penalty, unit, strength)), answer)
         return bool(np.all((answer.theta == task.penalty.kink) | (unit == 0)))
 
     high = 1.0

@@ -50,7 +50,7 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     if isinstance(target, Absolutes):
         return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
-        return _solve_threshold(task, target)
+        return _solve_threshold(task, target, near)
     if isinstance(target, HuberTarget) and target.open:
         return _solve_huber(task, target)
     if isinstance(target, Squares) and target.noise.link.name == "identity":
@@ -408,7 +408,7 @@ def _solve_power(task: Task, near: Answer | None = None) -> Answer:
     return answer
 
 
-def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
+def _solve_threshold(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
     def at_threshold(log_delta: float, _: Numbers | None) -> tuple[float, Answer]:
         delta = float(np.exp(log_delta))
         known = target.at_threshold(delta)
@@ -425,6 +425,10 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
         small = task.in_memory()
         assert isinstance(small.target, HuberTarget)
         first, step = float(np.log(_solve_threshold(small, small.target).noise.delta)), 0.03
+    elif near is not None:
+        first, step = float(np.log(near.noise.delta)), 0.1
+        low, high = max(low, first - 1), min(high, first + 1)
+        first = min(max(first, low + step), high - step)
     elif task.engine.rows <= SEVERAL_OPTIMA:
         low, first, high = _best_of(np.log(THRESHOLDS), lambda x: nats(at_threshold(x, None)[1]))
     log_delta, answer = _searched(at_threshold, low, high, first, step, 0.01 * task.tol)
@@ -434,6 +438,8 @@ def _solve_threshold(task: Task, target: HuberTarget) -> Answer:
             f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: "
             f"the noise looks {'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
         )
+    elif near is not None and scalar.at_edge(log_delta, low, high):  # it is not near
+        return _solve_threshold(task, target)
     return answer
 
 
