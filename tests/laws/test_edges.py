@@ -1,6 +1,7 @@
 """Types, shapes and values at the edges: what a careless caller may hand over."""
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from laws.cases import NOISES, PROPER, UNIVARIATE, each, plausible, raw_predictions, typical
 
 import neglog as nl
+from neglog import _core
 from neglog.distributions import FAMILIES, Dirichlet
 
 SCALAR_NOISES = [noise for noise in NOISES if noise._family() != "categorical"]
@@ -98,6 +100,28 @@ def test_outside_the_support_the_nll_is_infinite(law):
         assert law.nll(high + 1e-9) == np.inf
     if law.measure == "mass":
         assert law.nll(0.123) == np.inf
+
+
+POWERS_OF_TEN = 10.0 ** np.array([-323, -300, -160, 20, 300, 308])
+EXTREME = np.array(
+    [0, -0.0, 0.5, 1, -1, 2, 700, -745, 2.0**53, *POWERS_OF_TEN, *-POWERS_OF_TEN, np.nan, np.inf, -np.inf]
+)
+PARAMETERS = [1.0, 1.5, 1.0000001, 1.9999999, 2.0, 3.0, 0.0, 1e-300, 1e300, np.nan, np.inf]
+
+
+@each(SCALAR_NOISES, "noise")
+def test_the_core_survives_any_numbers(noise):
+    # also those that the distributions refuse: whoever searches for a dispersion may come by
+    y, eta = (values.ravel() for values in np.meshgrid(EXTREME, EXTREME))
+    outputs = [np.empty(len(y)) for _ in range(3)]
+    family, count = noise._family(), len(noise._kernel_parameters())
+    for values in itertools.product(PARAMETERS, repeat=count):
+        parameters = [np.array([value]) for value in values]
+        for raw in (eta, np.zeros(1)):
+            _core.nll(family, noise.link.name, y, raw, parameters, np.zeros(1), outputs[0], 1)
+        for expected in (False, True):
+            _core.slopes(family, noise.link.name, expected, y, eta, parameters, *outputs[1:], -np.inf, 1)
+        assert np.isnan(outputs[0][np.isnan(y)]).all()
 
 
 @each(SCALAR_NOISES, "noise")

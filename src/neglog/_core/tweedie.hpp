@@ -243,7 +243,7 @@ inline double TweedieLaw::nll(double y, double mu, double t, double power, doubl
     const double log_y = std::log(y);
     if (power == 2) return exponent + log_y + stirling_error(inverse_dispersion) + 0.5 * std::log(dispersion) + half_log_two_pi;
     if (power == 3) return exponent + half_log_two_pi + 0.5 * std::log(dispersion) + 1.5 * log_y;
-    return exponent + compound_normaliser(log_y, power, dispersion);
+    return power > 1 && power < 2 ? exponent + compound_normaliser(log_y, power, dispersion) : nan_value;
 }
 
 template <class Link>
