@@ -346,6 +346,34 @@ def test_a_column_of_ones_is_an_intercept_under_every_link(noise, link, rng):
     np.testing.assert_allclose(column.standard_errors[:2], usual.standard_errors, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        nl.Gaussian(link="sqrt"),
+        nl.Huber(link="sqrt"),
+        nl.Gamma(link="inverse"),
+        nl.Poisson(link="identity"),
+        nl.Tweedie(power=1.5, link="sqrt"),
+        nl.Tweedie(power=1.5, link="identity"),
+    ],
+    ids=str,
+)
+def test_predictions_that_must_leave_the_domain_of_a_link_are_said_to(noise, rng):
+    X = rng.normal(size=(100, 2))  # about 0, and no intercept
+    y = rng.poisson(3.0, 100) + 1.0
+    with pytest.warns(
+        nl.ConvergenceWarning, match=r"domain of the \w+ link, 0 and above: \d+ of 100 rows .* intercept"
+    ):
+        fit = nl.fit(X, y, noise, intercept=False)
+    assert not fit.converged
+    assert str(fit.summary())
+
+
+def test_gaussian_noise_is_not_given_a_huber_threshold(rng):
+    with pytest.warns(nl.ConvergenceWarning, match="looks Gaussian"):
+        nl.fit(np.empty((3000, 0)), rng.uniform(size=3000), nl.Huber(delta=None))
+
+
 def test_the_summary_of_a_fit_whose_coefficients_are_all_at_the_kink(rng):
     X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
     fit = nl.fit(X, y, nl.Gaussian(), nl.Laplace(scale=1e-4), intercept=False)

@@ -16,7 +16,8 @@ def diagnose(task: Task, answer: Answer) -> None:
         _look_for_separation(task, answer)
     if answer.null is not None:
         _choose_smallest(task, answer)
-    _look_at_dispersion(task, answer)
+    if not _leaves_domain(task, answer):
+        _look_at_dispersion(task, answer)
 
 
 def _choose_smallest(task: Task, answer: Answer) -> None:
@@ -47,6 +48,28 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
         "(complete or quasi-complete separation). Leave them out, merge levels, or hold them by a prior such as "
         "Gaussian(scale=...)."
     )
+
+
+def _leaves_domain(task: Task, answer: Answer) -> bool:
+    """Whether the search ended at predictions that the link has no means for, which it then says."""
+    noise = answer.noise
+    if answer.converged and all(np.isfinite(getattr(noise, name)) for name in task.target.open):
+        return False
+    anywhere = noise._family() in ("gaussian", "huber") or (noise._family() == "tweedie" and noise.power == 0)
+    if noise.link.name not in (("sqrt",) if anywhere else ("identity", "inverse", "sqrt")):
+        return False
+    rows = task.in_memory()
+    counted = True if rows.target.w is None else rows.target.w > 0
+    outside = np.flatnonzero(~(rows.engine.predict(answer.theta) >= 0) & counted)
+    if not len(outside):
+        return False
+    answer.converged = False
+    remedy = "Take another link, such as log" if rows.engine.intercept else "Fit an intercept, or take the log link"
+    answer.notes.append(
+        f"No coefficients were found whose raw predictions all lie in the domain of the {noise.link.name} link, 0 and "
+        f"above: {len(outside)} of {rows.engine.rows} rows are below, the first is row {outside[0]}. {remedy}."
+    )
+    return True
 
 
 def _look_at_dispersion(task: Task, answer: Answer) -> None:

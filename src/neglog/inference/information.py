@@ -117,7 +117,7 @@ def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance:
         result = _in_parameters(answer, variance**0.5)
     if isinstance(task.target, Compound) and task.target.noise.power is None:
         result |= _of_power(task, answer, result)
-    return {name: result[name] for name in task.target.open}
+    return {name: result.get(name, np.nan) for name in task.target.open}
 
 
 def _in_parameters(answer: Answer, error: float) -> dict[str, float]:

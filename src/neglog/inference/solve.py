@@ -30,8 +30,8 @@ from neglog.solvers.working_set import WorkingSet
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
 MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
-# among which Huber's is looked for, in units of the scale
-THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 5.0, 20.0)
+# among which Huber's is looked for, in units of the scale; beyond the last the noise is Gaussian to eight digits
+THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 4.2, 6.0)
 SEVERAL_OPTIMA = 10_000  # rows up to which the nll may have several optima in the threshold that matter
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 # For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,

@@ -78,6 +78,8 @@ class Fitted(Dispersion):
 
     def profile(self, loss: float) -> Profile:
         """Newton's method on -U e^-t + C'(t) = 0 from the last t."""
+        if not np.isfinite(loss):  # predictions outside the domain, which must not spoil the next search
+            return Profile(np.inf, float(np.exp(-self._t)), 0.0, np.nan)
         u = max(loss - self.saturated, 1e-300)
         t, low, high = self._t, -np.inf, np.inf
         last: tuple[float, float] | None = None
