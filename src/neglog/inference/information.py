@@ -8,7 +8,7 @@ from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.joint import Joint
-from neglog.inference.solve import at_power
+from neglog.inference.searched import at_power
 from neglog.inference.targets import Absolutes, HuberTarget
 from neglog.solvers.objective import Objective
 

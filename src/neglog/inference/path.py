@@ -15,9 +15,10 @@ from neglog.distributions.product import Product, multiply
 from neglog.engines.moments import Moments
 from neglog.inference.answer import Answer, Task
 from neglog.inference.fit import prepare
+from neglog.inference.general import WIDE, start, working_set
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
-from neglog.inference.solve import WIDE, solve, start, working_set
+from neglog.inference.solve import solve
 from neglog.inference.targets import Absolutes, HuberTarget, Squares
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.objective import Point

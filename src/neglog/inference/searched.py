@@ -1,0 +1,155 @@
+"""Parameters of the noise that need a search of their own: Tweedie's power, Huber's threshold."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions.arrays import Numbers
+from neglog.inference.answer import Answer, Task, sample_nll
+from neglog.inference.compound import Compound, constants_of
+from neglog.inference.general import solve_general
+from neglog.inference.huber import solve_huber
+from neglog.inference.targets import HuberTarget, with_precision
+from neglog.solvers import scalar
+
+# among which Huber's is looked for, in units of the scale; beyond the last the noise is Gaussian to eight digits
+THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 4.2, 6.0)
+SEVERAL_OPTIMA = 10_000  # rows up to which the nll may have several optima in the threshold that matter
+POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
+# For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,
+# and the density at whole numbers grows without end.
+LEAST_POWER_OF_COUNTS = 14 / 13
+
+
+def at_power(
+    task: Task, power: float, theta: Numbers | None = None, matrix: Numbers | None = None
+) -> tuple[float, Answer, Numbers | None]:
+    """The derivative of the objective's minimum in the power, the answer there, and its curvature for the next
+    power.
+    """
+    assert isinstance(task.target, Compound)
+    target = task.target.at_power(power)
+    engine = task.engine.with_loss(target.loss)
+    here = replace(task, target=target, engine=engine)
+    answer = solve_general(here, theta, matrix)
+    if matrix is None and task.penalty.smooth:
+        matrix = here.objective(engine).at(answer.theta, True).hessian
+    at_mean = float(here.total(potential_slope, answer.theta))
+    return target.power_slope(answer.noise.dispersion, at_mean, constants_of(here)), answer, matrix
+
+
+def potential_slope(task: Task, theta: Numbers) -> float:
+    """The derivative in the power of what the deviance of Tweedie targets takes from the predictions."""
+    assert isinstance(task.target, Compound)
+    return task.target.potential_slope(task.engine.predict(theta))
+
+
+def solve_power(task: Task, near: Answer | None = None) -> Answer:
+    """Tweedie noise whose power is open."""
+    curvature: list[Numbers | None] = [None]
+    rough = replace(task, tol=max(task.tol, 1e-3))  # for the first powers, which are only stepping stones
+    tried = 0
+
+    def at(power: float, theta: Numbers | None) -> tuple[float, Answer]:
+        nonlocal tried
+        tried += 1
+        begin = near.theta if near is not None and theta is None else theta
+        slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, begin, curvature[0])
+        return slope, answer
+
+    # From the same power every time: targets that are whole numbers have several optima, the more the nearer to 1.
+    first, step = 1.5, 0.1
+    if task.engine.streamed:  # where each power costs passes
+        first, step = solve_power(task.in_memory()).noise.power, 0.01
+    whole = task.has_whole_targets()
+    low, high = LEAST_POWER_OF_COUNTS if whole else POWERS[0], POWERS[1]
+    power, answer = _searched(at, low, high, min(max(first, low + step), high - step), step, 0.01 * task.tol)
+    if tried <= 2:
+        _, answer = at(power, answer.theta)
+    if scalar.at_edge(power, low, high):
+        answer.converged = False
+        answer.notes.append(
+            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range from {low:.2f} to 2. "
+            + (
+                "y are whole numbers, at which its density grows without end as the power nears 1: state power=..., "
+                "or use Poisson noise."
+                if whole and power < 1.5
+                else "Near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
+            )
+        )
+    return answer
+
+
+def solve_threshold(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
+    """Huber noise whose threshold is open; near the one of another answer, if there is one."""
+
+    def at_threshold(log_delta: float, _: Numbers | None) -> tuple[float, Answer]:
+        delta = float(np.exp(log_delta))
+        known = target.at_threshold(delta)
+        here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
+        answer = solve_huber(here, known) if known.open else solve_general(here)
+        return delta * float(task.total(threshold_slope, answer.noise, answer.theta)), answer
+
+    def nats(answer: Answer) -> float:
+        penalty = answer.penalty.quadratic(answer.theta)[0] + answer.penalty.absolute(answer.theta)
+        return float(task.total(sample_nll, answer.noise, answer.theta)) + penalty
+
+    ends = low, high = float(np.log(THRESHOLDS[0])), float(np.log(THRESHOLDS[-1]))
+    first, step = float(np.log(1.345)), 0.3
+    if task.engine.streamed:
+        small = task.in_memory()
+        assert isinstance(small.target, HuberTarget)
+        first, step = float(np.log(solve_threshold(small, small.target).noise.delta)), 0.03
+    elif near is not None:
+        first, step = float(np.log(near.noise.delta)), 0.1
+        low, high = max(low, first - 1), min(high, first + 1)
+        first = min(max(first, low + step), high - step)
+    elif task.engine.rows <= SEVERAL_OPTIMA:
+        low, first, high = _best_of(np.log(THRESHOLDS), lambda x: nats(at_threshold(x, None)[1]))
+    log_delta, answer = _searched(at_threshold, low, high, first, step, 0.01 * task.tol)
+    if scalar.at_edge(log_delta, *ends):
+        answer.converged = False
+        answer.notes.append(
+            f"Huber's threshold ended at {np.exp(log_delta):.3g}, the edge of the range in which it is looked for: "
+            f"the noise looks {'Laplace' if log_delta < 0 else 'Gaussian'}; use that noise, or state delta=...."
+        )
+    elif near is not None and scalar.at_edge(log_delta, low, high):  # it is not near
+        return solve_threshold(task, target)
+    return answer
+
+
+def _best_of(points: Numbers, value: Callable[[float], float]) -> tuple[float, float, float]:
+    """The point with the least value, or one near it if it is the first or the last, between its neighbours."""
+    best = int(np.argmin([value(float(x)) for x in points]))
+    low, high = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
+    inside = points[best] if low < points[best] < high else 0.5 * (low + high)
+    return float(low), float(inside), float(high)
+
+
+def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
+    """The derivative of the nll in Huber's threshold."""
+    law = with_precision(noise, task.target.p).given(task.engine.predict(theta))
+    return task.target.total(law.parameter_gradient(task.target.raw)["delta"])
+
+
+def _searched(
+    at: Callable[[float, Numbers | None], tuple[float, Answer]],
+    low: float,
+    high: float,
+    first: float,
+    step: float,
+    tol: float,
+) -> tuple[float, Answer]:
+    """The answer at the root of the slope; each fit starts from the one before."""
+    answers: list[Answer] = []
+
+    def slope(x: float) -> float:
+        value, answer = at(x, answers[-1].theta if answers else None)
+        answers.append(answer)
+        return value
+
+    found = scalar.root(slope, low, high, first, step, max(tol, 1e-10))
+    answers[-1].iterations = len(answers)
+    return found, answers[-1]
