@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard src/neglog/_core/*) CMakeLists.txt pyproject.toml
+NATIVE := $(wildcard src/neglog/_core/*.* src/neglog/_core/bindings/*) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test check bench docs docs-test readme clean
 
