@@ -30,6 +30,9 @@ BUILT_IN = {  # noise: what LightGBM and XGBoost call it
         {"tweedie_variance_power": 1.5},
     ),
     "bernoulli": ("binary", "binary:logistic", nl.Bernoulli(), {}),
+    "categorical": ("multiclass", "multi:softprob", nl.Categorical(), {"num_class": 5}),
+    "laplace": ("l1", "reg:absoluteerror", nl.Laplace(), {}),
+    "huber": ("huber", "reg:pseudohubererror", nl.Huber(scale=1.0, delta=1.0), {}),
 }
 
 
@@ -63,7 +66,8 @@ def trained(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]
     """Seconds of a training, all of it, and of the boosting alone on data that are binned already."""
     n = size(500_000)
     for noise in BUILT_IN:
-        X, y = data.dense(noise, n, 20)
+        classes = BUILT_IN[noise][3].get("num_class")
+        X, y = data.classes(n, 20, classes) if classes else data.dense(noise, n, 20)
         for library, candidates in (("LightGBM", lightgbm_candidates), ("XGBoost", xgboost_candidates)):
             tell(f"{library}, {noise}")
             runs = candidates(noise, X, y)
@@ -87,6 +91,11 @@ def trained(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]
                 )
 
 
+def counted(params: dict[str, object]) -> dict[str, object]:
+    """What an objective of one's own needs of the parameters of the built-in one."""
+    return {name: value for name, value in params.items() if name == "num_class"}
+
+
 def lightgbm_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], object]]:
     lightgbm = installed("lightgbm")
     from neglog import lightgbm as ours
@@ -100,7 +109,7 @@ def lightgbm_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, C
 
     ready, ready_too = binned(), binned()
     built_in = {**quiet, **params, "objective": name}
-    own = {**quiet, "objective": ours.objective(law)}
+    own = {**quiet, **counted(params), "objective": ours.objective(law)}
     labels, one = y.astype(np.float32), np.ones(len(y), np.float32)
     nothing = {**quiet, "objective": lambda raw, _: (raw - labels, one)}
     return ({"nothing": lambda: lightgbm.train(nothing, ready, ROUNDS)} if noise == "gaussian" else {}) | {
@@ -121,12 +130,12 @@ def xgboost_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, Ca
     built_in = {**params, "objective": name}
     labels, one = y.astype(np.float32), np.ones(len(y), np.float32)
     nothing = lambda raw, _: (raw - labels, one)  # noqa: E731
-    start = {"base_score": 0.0}
-    return ({"nothing": lambda: xgboost.train(start, ready, ROUNDS, obj=nothing)} if noise == "gaussian" else {}) | {
+    own = {**counted(params), "base_score": 0.0}
+    return ({"nothing": lambda: xgboost.train(own, ready, ROUNDS, obj=nothing)} if noise == "gaussian" else {}) | {
         "train": lambda: ours.train({}, X, y, law, num_boost_round=ROUNDS),
         "built-in": lambda: xgboost.train(built_in, xgboost.DMatrix(X, label=y), ROUNDS),
-        "whole": lambda: xgboost.train(start, xgboost.DMatrix(X, label=y), ROUNDS, obj=ours.objective(law)),
-        "objective": lambda: xgboost.train(start, ready, ROUNDS, obj=ours.objective(law)),
+        "whole": lambda: xgboost.train(own, xgboost.DMatrix(X, label=y), ROUNDS, obj=ours.objective(law)),
+        "objective": lambda: xgboost.train(own, ready, ROUNDS, obj=ours.objective(law)),
         "boosting": lambda: xgboost.train(built_in, ready_too, ROUNDS),
     }
 

@@ -30,10 +30,12 @@ def slopes(
     y: Input,
     eta: Input,
     parameters: Sequence[Input],
-    gradient: Output,
-    hessian: Output,
+    weight: Input,
     least: float,
+    gradient: Output,
+    hessian: Output | None,
     threads: int,
+    team: tuple[int, int, int, int] | None = None,
 ) -> None: ...
 def tweedie_slopes(
     y: Input,
@@ -52,6 +54,17 @@ def stirling_error_slope(x: Doubles, out: Doubles) -> None: ...
 def entropy(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def divergence(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def row_sum(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
+def class_slopes(
+    y: Input,
+    eta: Input,
+    weight: Input,
+    factor: float,
+    least: float,
+    gradient: Output,
+    hessian: Output,
+    threads: int,
+    team: tuple[int, int, int, int] | None,
+) -> None: ...
 def softmax(y: Doubles, eta: Doubles, nll: Doubles, gradient: Doubles, threads: int) -> None: ...
 
 # The minimum of sum w |y - X theta| + linear' theta: theta, the rows with residual zero that fix it, a multiplier for

@@ -16,6 +16,7 @@ knows its noise. What remains different from the built-in objectives:
 - Classes. Gradient and Hessian are the built-in ones; the built-in start is the log of the class shares, as here.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from neglog.boosting.installed import required
 from neglog.boosting.model import BoostedModel
 from neglog.boosting.nats import NAME
 from neglog.boosting.storage import load
+from neglog.boosting.team import Team, team_of
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 
@@ -46,7 +48,7 @@ class Objective(callables.Objective):
 
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Numbers, Numbers]:
         """Gradient and Hessian in float32, which LightGBM takes without a copy."""
-        return self.slopes(first, second, weight)
+        return self.slopes(first, second, weight, _team())
 
 
 class Metric(callables.Metric):
@@ -169,7 +171,7 @@ class Trainer:
         residuals = targets is not None
 
         def gradients(raw: Numbers, _: Any) -> tuple[Numbers, Numbers]:
-            return slopes(labels, raw, weight)  # type: ignore[no-any-return]
+            return slopes(labels, raw, weight, _team())  # type: ignore[no-any-return]
 
         def held_out(raw: Numbers, _: Any) -> tuple[str, float, bool]:
             assert valid is not None
@@ -213,6 +215,11 @@ class Trainer:
     def from_text(self, text: str) -> Any:
         """The booster of that text."""
         return required("lightgbm", "lightgbm").Booster(model_str=text)
+
+
+@cache
+def _team() -> Team | None:
+    return team_of(getattr(required("lightgbm", "lightgbm").basic, "_LIB", None))
 
 
 TRAINER = Trainer()

@@ -27,6 +27,7 @@ from neglog.boosting.installed import required
 from neglog.boosting.model import BoostedModel
 from neglog.boosting.nats import NAME
 from neglog.boosting.storage import load
+from neglog.boosting.team import Team, team_of
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 
@@ -51,7 +52,7 @@ class Objective(OfMatrix, callables.Objective):
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Numbers, Numbers]:
         """Gradient and Hessian."""
-        return self.slopes(first, second, sample_weight)
+        return self.slopes(first, second, sample_weight, _team())
 
 
 class Metric(OfMatrix, callables.Metric):
@@ -172,9 +173,12 @@ class Trainer:
         library = required("xgboost", "xgboost-cpu")
         outputs = 1 if train.scores.ndim == 1 else train.scores.shape[1]
         labels, weight = train.rows.y, train.rows.weight  # as float64, which a matrix would not keep
+        scores = np.ascontiguousarray(train.scores)  # rows of classes one after the other, as XGBoost has them
+        total = np.empty_like(scores)  # one for all rounds
 
         def gradients(raw: Numbers, _: Any) -> tuple[Numbers, Numbers]:
-            return slopes(labels, raw.reshape(train.scores.shape) + train.scores, weight)  # type: ignore[no-any-return]
+            np.add(raw.reshape(total.shape), scores, out=total)
+            return slopes(labels, total, weight, _team())  # type: ignore[no-any-return]
 
         def held_out(raw: Numbers, _: Any) -> tuple[str, float]:
             assert valid is not None
@@ -262,6 +266,11 @@ def _c_interface() -> ctypes.CDLL:
     from xgboost.libpath import find_lib_path
 
     return ctypes.CDLL(find_lib_path()[0])
+
+
+@cache
+def _team() -> Team | None:
+    return team_of(_c_interface())
 
 
 def _matrix(X: Any, y: Numbers | None = None, weight: Numbers | None = None) -> Any:

@@ -120,7 +120,7 @@ def test_the_core_survives_any_numbers(noise):
         for raw in (eta, np.zeros(1)):
             _core.nll(family, noise.link.name, y, raw, parameters, np.zeros(1), outputs[0], 1)
         for expected in (False, True):
-            _core.slopes(family, noise.link.name, expected, y, eta, parameters, *outputs[1:], -np.inf, 1)
+            _core.slopes(family, noise.link.name, expected, y, eta, parameters, np.ones(1), -np.inf, *outputs[1:], 1)
         assert np.isnan(outputs[0][np.isnan(y)]).all()
 
 

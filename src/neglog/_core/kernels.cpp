@@ -53,15 +53,20 @@ void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, const d
             nll[i] = PowerVariance<TweedieLaw, Link>::nll(y[i], eta[i], power[i], inverse_dispersion[i]);
 }
 
-template <class Formula, Curvature curvature>
-NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, const double* __restrict p0,
-                 const double* __restrict p1, double* __restrict gradient, double* __restrict hessian) {
+template <class Formula, Curvature curvature, class Number>
+NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const Number* __restrict y, const Number* __restrict eta,
+                                    const double* __restrict p0, const double* __restrict p1, const double* __restrict weight,
+                                    double least, Number* __restrict gradient, Number* __restrict hessian) {
     for (std::size_t i = 0; i < n; ++i) {
         const Slopes s = Formula::template slopes<curvature>(y[i], eta[i], p0[i], p1[i]);
-        gradient[i] = s.gradient;
-        hessian[i] = s.hessian;
+        const double bend = s.hessian * weight[i];
+        gradient[i] = static_cast<Number>(s.gradient * weight[i]);
+        hessian[i] = static_cast<Number>(bend < least ? least : bend);  // NaN stays
     }
 }
+
+template <class Formula, Curvature curvature>
+constexpr SlopesLoops slopes_loops = {slopes_loop<Formula, curvature, double>, slopes_loop<Formula, curvature, float>};
 
 // In one loop the value shares its exponentials with the slopes. Families without a cheaper potential use their nll.
 template <class Formula, Curvature curvature>
@@ -80,7 +85,7 @@ NEGLOG_VECTOR_LOOP void loss_loop(std::size_t n, const double* __restrict y, con
 
 template <class Formula>
 constexpr Kernel kernel(const char* family, const char* link) {
-    return {family, link, nll_loop<Formula>, slopes_loop<Formula, Curvature::observed>, slopes_loop<Formula, Curvature::expected>,
+    return {family, link, nll_loop<Formula>, slopes_loops<Formula, Curvature::observed>, slopes_loops<Formula, Curvature::expected>,
             loss_loop<Formula, Curvature::observed>, loss_loop<Formula, Curvature::expected>};
 }
 
@@ -186,6 +191,7 @@ const InstructionSet instruction_set = {
     .add_by_level = add_by_level,
     .add_gram = add_gram,
     .softmax_panel = softmax_panel,
+    .class_slopes_panel = class_slopes_panel,
     .dot = dot,
     .absolute = {panels_times, panels_edge, panels_transposed, add_multiple, inner_products},
 };

@@ -7,10 +7,16 @@
 
 namespace neglog {
 
-// y, eta and two parameters in; the nll, or its first two derivatives in eta, out. All arrays have n elements.
+// y, eta and two parameters in, the nll out. All arrays have n elements.
 using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1, double* nll);
-using SlopesLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,
-                            double* gradient, double* hessian);
+// Its first two derivatives in eta, times weights; second ones that are then below `least` are raised to it.
+template <class Number>
+using SlopesLoop = void (*)(std::size_t n, const Number* y, const Number* eta, const double* p0, const double* p1, const double* weight,
+                            double least, Number* gradient, Number* hessian);
+struct SlopesLoops {
+    SlopesLoop<double> in_doubles;
+    SlopesLoop<float> in_singles;  // as trainers of trees have them; computed in doubles all the same
+};
 // Both at once, of the nll without what does not depend on eta: what a solver needs, without logarithms of factorials.
 using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,
                           double* value, double* gradient, double* hessian);
@@ -19,8 +25,8 @@ struct Kernel {
     const char* family;
     const char* link;
     NllLoop nll;
-    SlopesLoop observed;
-    SlopesLoop expected;
+    SlopesLoops observed;
+    SlopesLoops expected;
     LossLoop observed_loss;
     LossLoop expected_loss;
 };
@@ -66,6 +72,8 @@ struct InstructionSet {
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
                      std::size_t width, double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
+    void (*class_slopes_panel)(std::size_t stride, std::size_t classes, const double* y, const double* weight, double factor,
+                               double least, double* p, double* bend, double* others);
     double (*dot)(std::size_t n, const double* a, const double* b);
     AbsoluteLoops absolute;
 };

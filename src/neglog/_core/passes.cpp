@@ -14,7 +14,7 @@ std::size_t rounded_up(std::size_t n, std::size_t unit) { return (n + unit - 1) 
 // Rows per panel: with a Gram matrix the panel may fill the second-level cache, without one better the first.
 std::size_t panel_stride(std::size_t rows, std::size_t columns, bool with_gram) {
     const std::size_t room = (with_gram ? 64 : 8) * 1024;  // numbers
-    const std::size_t most = std::clamp<std::size_t>(room / std::max<std::size_t>(columns, 1), 64, with_gram ? 256 : 512);
+    const std::size_t most = std::clamp<std::size_t>(room / std::max<std::size_t>(columns, 1), 64, with_gram ? 256 : block_size);
     return rounded_up(std::min(rows, most / 8 * 8), 8);
 }
 

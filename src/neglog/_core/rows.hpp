@@ -70,26 +70,45 @@ inline double softmax_row(std::size_t width, double y, const double* eta, double
 // themselves; the gradient is p less one at class y.
 NEGLOG_VECTOR_LOOP void softmax_panel(std::size_t stride, std::size_t classes, const double* __restrict y, const double* __restrict eta,
                                       double* __restrict nll, double* __restrict p) {
-    for (std::size_t i = 0; i < stride; ++i) nll[i] = eta[i];
-    for (std::size_t k = 1; k < classes; ++k)
-        for (std::size_t i = 0; i < stride; ++i) nll[i] = larger(nll[i], eta[k * stride + i]);
-    double* sum = p + (classes - 1) * stride;  // the last class's column holds the sum until its turn comes
+    constexpr std::size_t room = 64;
+    double top[room], sum[room];
+    for (std::size_t begin = 0; begin < stride; begin += room) {
+        const std::size_t rows = stride - begin < room ? stride - begin : room;
+        const double* from = eta + begin;
+        double* to = p + begin;
+        for (std::size_t i = 0; i < rows; ++i) top[i] = from[i], sum[i] = 0.0;
+        for (std::size_t k = 1; k < classes; ++k)
+            for (std::size_t i = 0; i < rows; ++i) top[i] = larger(top[i], from[k * stride + i]);
+        for (std::size_t k = 0; k < classes; ++k)
+            for (std::size_t i = 0; i < rows; ++i) {
+                const double e = exp(from[k * stride + i] - top[i]);
+                to[k * stride + i] = e;
+                sum[i] += e;
+            }
+        for (std::size_t i = 0; i < rows; ++i) nll[begin + i] = top[i] + log(sum[i]);
+        for (std::size_t k = 0; k < classes; ++k)
+            for (std::size_t i = 0; i < rows; ++i) {
+                to[k * stride + i] /= sum[i];
+                nll[begin + i] -= y[begin + i] == static_cast<double>(k) ? from[k * stride + i] : 0.0;
+            }
+    }
+}
+
+// From the probabilities of such a panel, their slopes: p becomes the gradient times weights, `bend` factor p (1 - p) times weights
+// and at least `least`. At class y both are made of the sum of the others, so that nothing cancels where p is near one.
+NEGLOG_VECTOR_LOOP void class_slopes_panel(std::size_t stride, std::size_t classes, const double* __restrict y,
+                                           const double* __restrict weight, double factor, double least, double* __restrict p,
+                                           double* __restrict bend, double* __restrict others) {
+    for (std::size_t i = 0; i < stride; ++i) others[i] = 0.0;
+    for (std::size_t k = 0; k < classes; ++k)
+        for (std::size_t i = 0; i < stride; ++i) others[i] += y[i] == static_cast<double>(k) ? 0.0 : p[k * stride + i];
     for (std::size_t k = 0; k < classes; ++k)
         for (std::size_t i = 0; i < stride; ++i) {
-            const double e = exp(eta[k * stride + i] - nll[i]);
-            const double before = k == 0 ? 0.0 : sum[i];
-            sum[i] = before + e;
-            if (k + 1 < classes) p[k * stride + i] = e;
+            const double size = y[i] == static_cast<double>(k) ? others[i] : p[k * stride + i];
+            const double b = factor * weight[i] * (size * (1.0 - size));
+            p[k * stride + i] = weight[i] * (y[i] == static_cast<double>(k) ? -size : size);
+            bend[k * stride + i] = b < least ? least : b;
         }
-    for (std::size_t k = 0; k + 1 < classes; ++k)
-        for (std::size_t i = 0; i < stride; ++i) p[k * stride + i] /= sum[i];
-    for (std::size_t i = 0; i < stride; ++i) {
-        const double top = nll[i], all = sum[i];
-        sum[i] = exp(eta[(classes - 1) * stride + i] - top) / all;
-        nll[i] = top + log(all);
-    }
-    for (std::size_t k = 0; k < classes; ++k)
-        for (std::size_t i = 0; i < stride; ++i) nll[i] -= y[i] == static_cast<double>(k) ? eta[k * stride + i] : 0.0;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import numpy as np
 from neglog.boosting.derivatives import slopes_of
 from neglog.boosting.laws import outputs_of, suited
 from neglog.boosting.nats import NAME, mean_nats
+from neglog.boosting.team import Team
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.categorical import Categorical
@@ -75,9 +76,9 @@ class Objective(OfNoise):
         super().__init__(noise)
         self._slopes = slopes_of(self.noise)
 
-    def slopes(self, first: Any, second: Any, weight: Any) -> tuple[Numbers, Numbers]:
-        """For either order of arguments."""
-        return self._slopes(*self.read(first, second, weight))
+    def slopes(self, first: Any, second: Any, weight: Any, team: Team | None) -> tuple[Numbers, Numbers]:
+        """For either order of arguments, in the threads of the trainer."""
+        return self._slopes(*self.read(first, second, weight), team)
 
 
 class Metric(OfNoise):

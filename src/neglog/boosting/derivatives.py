@@ -11,19 +11,21 @@ noise depends on the scale, without which a step has no length; so their scale i
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from neglog import _core
+from neglog.boosting.buffers import Buffers
 from neglog.boosting.estimation import estimated
 from neglog.boosting.information import SpreadInformation
 from neglog.boosting.laws import open_parameters, with_spread
+from neglog.boosting.team import Team
 from neglog.distributions import Categorical, Huber, Laplace
-from neglog.distributions.arrays import Numbers, thread_count
+from neglog.distributions.arrays import Numbers, as_numbers, thread_count
 from neglog.distributions.base import Noise
 
-Slopes = Callable[[Numbers, Numbers, Numbers | None], tuple[Numbers, Numbers]]  # of y, raw predictions, weights
+Slopes = Callable[..., tuple[Numbers, Numbers]]  # of y, raw predictions, weights, and the trainer's threads
 
 SMALLEST = 1e-16  # of a Hessian: positive also where the information rounds to nothing
 SAMPLE = 10_000  # rows from which a scale is estimated in every round
@@ -47,14 +49,14 @@ def uses_information(noise: Noise) -> bool:
 
 
 def slopes_of(noise: Noise) -> Slopes:
-    """The function of (y, raw predictions, weights) that gives gradient and Hessian.
+    """The function of (y, raw predictions, weights, threads) that gives gradient and Hessian.
 
     >>> import numpy as np, neglog as nl
     >>> slopes_of(nl.Poisson())(np.array([0.0, 3.0]), np.array([0.0, 0.0]), np.array([1.0, 2.0]))
     (array([ 1., -4.], dtype=float32), array([1., 2.], dtype=float32))
     """
     if isinstance(noise, Categorical):
-        return class_slopes
+        return Classes()
     needed = [name for name in open_parameters(noise) if name != noise.spread]
     if needed:
         raise ValueError(
@@ -71,28 +73,40 @@ class OneOutput:
         self.open = noise.spread is not None and noise.parameters[noise.spread] is None
         self.follows_scale = self.open and isinstance(noise, Laplace | Huber)
         self.noise = noise if self.follows_scale or not self.open else noise._replaced(**{f"_{noise.spread}": 1.0})
+        self.flat = noise.location == "loc" and noise.link.name == "identity"  # one Hessian for all rows
+        self._buffers = Buffers()
+        self._hessian = np.empty(0, np.float32)
 
     def squares(self, y: Numbers) -> Numbers | None:
         """What the raw predictions are to meet, where the nll is half the squared distance from it; else None."""
-        if self.noise._family() not in ("gaussian", "lognormal") or self.noise.link.name != "identity":
-            return None
-        if self.noise.scale != 1.0:
+        if self.noise._family() not in ("gaussian", "lognormal") or not self.flat or self.noise.scale != 1.0:
             return None
         return y if self.noise._family() == "gaussian" else np.log(y)
 
-    def __call__(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> tuple[Numbers, Numbers]:
-        """Gradient and Hessian of each row, times its weight."""
+    def __call__(
+        self, y: Numbers, raw: Numbers, weight: Numbers | None, team: Team | None = None
+    ) -> tuple[Numbers, Numbers]:
+        """Gradient and Hessian of each row, times its weight. A Hessian that is the same for all is read-only."""
         noise, unit = self.noise, 1.0
         if self.follows_scale:
             noise = self.noise._replaced(_scale=current_scale(self.noise, y, raw, weight))
             unit = noise.scale**2  # so that the Hessian counts rows, whatever the scale
-        gradient, hessian = np.empty(raw.shape, np.float32), np.empty(raw.shape, np.float32)
-        if self.squares(y) is y:
-            np.subtract(raw, y, out=gradient, casting="same_kind")
-            hessian.fill(1.0)
-            return (gradient, hessian) if weight is None else _finished(gradient, hessian, weight)
-        noise._slopes(y, raw, self.expected, (gradient, hessian), least=SMALLEST)
-        return (gradient, hessian) if weight is None and unit == 1.0 else _finished(gradient, hessian, weight, unit)
+        gradient = self._buffers.empty(raw.shape)
+        if self.flat and weight is None:
+            noise._slopes(y, raw, False, gradient, None, weight=unit, team=team)
+            return gradient, self._same_for_all(noise, unit, len(raw))
+        hessian = self._buffers.empty(raw.shape)
+        factor = unit if weight is None else weight if unit == 1.0 else unit * weight
+        noise._slopes(y, raw, self.expected, gradient, hessian, weight=factor, least=SMALLEST, team=team)
+        return gradient, hessian
+
+    def _same_for_all(self, noise: Noise, unit: float, rows: int) -> Numbers:
+        gradient, hessian = np.empty(1, np.float32), np.empty(1, np.float32)
+        noise._slopes(0.0, 0.0, self.expected, gradient, hessian, weight=unit, least=SMALLEST)
+        if len(self._hessian) != rows or not np.all(self._hessian[:1] == hessian):
+            self._hessian = np.repeat(hessian, rows)
+            self._hessian.flags.writeable = False
+        return self._hessian
 
 
 class TwoOutputs:
@@ -107,14 +121,16 @@ class TwoOutputs:
     def __init__(self, noise: Noise) -> None:
         self.noise = noise
         self.information = SpreadInformation(noise)
+        self._buffers = Buffers()
 
-    def __call__(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> tuple[Numbers, Numbers]:
+    def __call__(
+        self, y: Numbers, raw: Numbers, weight: Numbers | None, team: Team | None = None
+    ) -> tuple[Numbers, Numbers]:
         """Gradient and Hessian of each row, times its weight: columns for location and log spread."""
         location, log_spread = np.ascontiguousarray(raw[:, 0]), raw[:, 1]
         noise = with_spread(self.noise, log_spread)
-        shape = (len(y), 2)
-        gradient, hessian = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
-        noise.gradient_hessian(y, location, expected=True, out=(gradient[:, 0], hessian[:, 0]))
+        gradient, hessian = self._buffers.empty(raw.shape, "F"), self._buffers.empty(raw.shape, "F")
+        noise._slopes(y, location, True, gradient[:, 0], hessian[:, 0], team=team)
         unit = _mean(hessian[:, 0], weight)
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
@@ -126,20 +142,35 @@ class TwoOutputs:
         return _finished(gradient, hessian, None if weight is None else weight[:, None])
 
 
-def class_slopes(y: Numbers, raw: Numbers, weight: Numbers | None) -> tuple[Numbers, Numbers]:
+class Classes:
     """For K classes: p - 1[y = k], and the diagonal p (1 - p) of the second derivatives times K / (K - 1).
 
     The factor is what the off-diagonal elements amount to: only differences between classes count, and K trees that
     each make the step of one would together overshoot. It makes two classes step like Bernoulli noise.
     """
-    classes = raw.shape[1]
-    gradient, nll = np.empty(raw.shape), np.empty(len(y))
-    labels, rows = np.ascontiguousarray(y, np.float64), np.ascontiguousarray(raw, np.float64)
-    _core.softmax(labels, rows, nll, gradient, thread_count(raw.size))
-    size = np.abs(gradient)  # p, or 1 - p for the class of y
-    hessian = size * (1 - size) * (classes / (classes - 1))
-    by_class = [np.asarray(array, np.float32, order="F") for array in (gradient, hessian)]
-    return _finished(by_class[0], by_class[1], None if weight is None else weight[:, None])
+
+    def __init__(self) -> None:
+        self._buffers = Buffers()
+
+    def __call__(
+        self, y: Numbers, raw: Numbers, weight: Numbers | None, team: Team | None = None
+    ) -> tuple[Numbers, Numbers]:
+        """Gradient and Hessian of each row and class, times the weight of the row, in the order that raw has."""
+        classes = raw.shape[1]
+        order: Literal["C", "F"] = "F" if raw.flags.f_contiguous else "C"
+        gradient, hessian = self._buffers.empty(raw.shape, order), self._buffers.empty(raw.shape, order)
+        _core.class_slopes(
+            as_numbers(y, "y"),
+            as_numbers(raw, "raw"),
+            np.ones(1) if weight is None else as_numbers(weight, "weight"),
+            classes / (classes - 1),
+            SMALLEST,
+            gradient,
+            hessian,
+            thread_count(raw.size),
+            team,
+        )
+        return gradient, hessian
 
 
 def _mean(values: Numbers, weight: Numbers | None) -> float:
@@ -158,9 +189,9 @@ def current_scale(noise: Any, y: Numbers, raw: Numbers, weight: Numbers | None) 
     return max(scale, 1e-12 * float(np.max(np.abs(targets), initial=1e-30)))  # residuals may all be zero
 
 
-def _finished(gradient: Numbers, hessian: Numbers, weight: Any, unit: float = 1.0) -> tuple[Numbers, Numbers]:
-    factor = unit if weight is None else np.asarray(unit * weight, np.float32)
-    if weight is not None or unit != 1.0:
+def _finished(gradient: Numbers, hessian: Numbers, weight: Any) -> tuple[Numbers, Numbers]:
+    if weight is not None:
+        factor = np.asarray(weight, np.float32)
         gradient *= factor
         hessian *= factor
     np.maximum(hessian, SMALLEST, out=hessian)

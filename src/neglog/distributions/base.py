@@ -304,24 +304,8 @@ class Noise(Distribution):
         threads: int | None = None,
     ) -> tuple[Any, Any]:
         """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
-        return self._slopes(y, eta, expected, out, threads)
-
-    def _slopes(
-        self,
-        y: ArrayLike,
-        eta: ArrayLike,
-        expected: bool,
-        out: tuple[arrays.Array, arrays.Array] | None,
-        threads: int | None = None,
-        least: float = -np.inf,
-    ) -> tuple[Any, Any]:
-        """The same; Hessians below `least` are raised to it."""
-        numbers, raw, parameters = (
-            arrays.as_numbers(y, "y"),
-            arrays.as_numbers(eta, "eta"),
-            self._kernel_parameters(),
-        )
-        shape = arrays.broadcast_shape(numbers, raw, *parameters)
+        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        shape = arrays.broadcast_shape(numbers, raw, *self._kernel_parameters())
         dtype = arrays.output_type(numbers, raw, *self._others())
         gradient, hessian = out or (np.empty(shape, dtype), np.empty(shape, dtype))
         for array in (gradient, hessian):
@@ -329,19 +313,38 @@ class Noise(Distribution):
                 raise ValueError(
                     f"out must be two writeable C-contiguous arrays of shape {shape}, but one has {array.shape}"
                 )
+        self._slopes(numbers, raw, expected, gradient, hessian, threads=threads)
+        return gradient[()], hessian[()]
+
+    def _slopes(
+        self,
+        y: ArrayLike,
+        eta: ArrayLike,
+        expected: bool,
+        gradient: arrays.Array,
+        hessian: arrays.Array | None,
+        *,
+        weight: ArrayLike = 1.0,
+        least: float = -np.inf,
+        threads: int | None = None,
+        team: tuple[int, int, int, int] | None = None,
+    ) -> None:
+        """Write them times the weights, and Hessians that are then below `least` as that; or the gradient alone."""
+        shape = gradient.shape
         _core.slopes(
             self._family(),
             self.link.name,
             expected,
-            arrays.native(numbers, shape),
-            arrays.native(raw, shape),
-            [arrays.native(value, shape) for value in parameters],
+            arrays.native(arrays.as_numbers(y, "y"), shape),
+            arrays.native(arrays.as_numbers(eta, "eta"), shape),
+            [arrays.native(value, shape) for value in self._kernel_parameters()],
+            arrays.native(arrays.as_numbers(weight, "weight"), shape),
+            least,
             gradient,
             hessian,
-            least,
             arrays.thread_count(gradient.size, threads),
+            team,
         )
-        return gradient[()], hessian[()]
 
     @abstractmethod
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 // Elementwise functions of the laws, and of rows of classes.
 
+#include <cstdint>
+
 #include "arrays.hpp"
 
 namespace neglog {
@@ -37,26 +39,44 @@ void nll(const std::string& family, const std::string& link, const Input& y, con
     });
 }
 
+using TeamAddresses = std::optional<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t, unsigned>>;
+
+std::optional<Team> team_at(const TeamAddresses& addresses) {
+    if (!addresses) return std::nullopt;
+    const auto [parallel, number, size, threads] = *addresses;
+    return Team{reinterpret_cast<decltype(Team::parallel)>(parallel), reinterpret_cast<decltype(Team::number)>(number),
+                reinterpret_cast<decltype(Team::size)>(size), threads};
+}
+
+// Without a `hessian` the gradient alone.
 void slopes(const std::string& family, const std::string& link, bool expected, const Input& y, const Input& eta,
-            const std::vector<Input>& parameters, const Output& gradient, const Output& hessian, double least, std::size_t threads) {
+            const std::vector<Input>& parameters, const Input& weight, double least, const Output& gradient,
+            const std::optional<Output>& hessian, std::size_t threads, const TeamAddresses& team) {
     const Kernel& kernel = find_kernel(family, link);
-    const SlopesLoop loop = expected ? kernel.expected : kernel.observed;
+    const SlopesLoops& loops = expected ? kernel.expected : kernel.observed;
     const std::size_t n = gradient.size();
     const Inputs in = inputs(y, eta, parameters, n);
-    const Sink to_gradient = sink(gradient, n), to_hessian = sink(hessian, n);
+    const Source weights = source(weight, n);
+    const Sink to_gradient = sink(gradient, n), to_hessian = hessian ? sink(*hessian, n) : Sink{};
+    const std::optional<Team> others = team_at(team);
+    const auto run = [&]<class Number>(SlopesLoop<Number> loop) {
+        in_threads(n, threads, others ? &*others : nullptr, [&](std::size_t begin, std::size_t end) {
+            SourceBlockOf<Number> ys(in.y), etas(in.eta);
+            SourceBlock p0s(in.p0), p1s(in.p1), ws(weights);
+            SinkBlockOf<Number> gradients(to_gradient), hessians(to_hessian);
+            for (; begin < end; begin += block_size) {
+                const std::size_t m = std::min(block_size, end - begin);
+                loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), ws.at(begin, m), least,
+                     gradients.at(begin), hessians.at(begin));
+                gradients.write(begin, m);
+                hessians.write(begin, m);
+            }
+        });
+    };
+    const bool all_single = in.y.single_precision && in.eta.single_precision && to_gradient.single_precision;
     nb::gil_scoped_release release;
-    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
-        SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1);
-        SinkBlock gradients(to_gradient), hessians(to_hessian);
-        for (; begin < end; begin += block_size) {
-            const std::size_t m = std::min(block_size, end - begin);
-            double* bends = hessians.at(begin);
-            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), gradients.at(begin), bends);
-            for (std::size_t i = 0; i < m; ++i) bends[i] = bends[i] < least ? least : bends[i];  // NaN stays
-            gradients.write(begin, m);
-            hessians.write(begin, m);
-        }
-    });
+    if (all_single) run(loops.in_singles);
+    else run(loops.in_doubles);
 }
 
 void tweedie_slopes(const Input& y, const Input& mean, const Input& power, const Input& dispersion, const Output& nll_out,
@@ -126,12 +146,47 @@ void softmax(const Doubles& y, const Doubles& eta, const DoublesOut& nll_out, co
     });
 }
 
+template <class Number>
+using Rows = nb::ndarray<Number, nb::ndim<2>, nb::device::cpu>;  // with any strides
+
+// For trainers of trees: p - e_y, and `factor` times p (1 - p), times weights; second ones at least `least`.
+template <class Number>
+void class_slopes(const Input& y, const Rows<const Number>& eta, const Input& weight, double factor, double least,
+                  const Rows<float>& gradient, const Rows<float>& hessian, std::size_t threads, const TeamAddresses& team) {
+    const std::size_t rows = gradient.shape(0), classes = gradient.shape(1);
+    for (std::size_t axis : {0, 1})
+        if (eta.shape(axis) != gradient.shape(axis) || eta.shape(axis) != hessian.shape(axis))
+            throw nb::value_error("eta and the outputs differ in shape");
+    const Source labels = source(y, rows), weights = source(weight, rows);
+    const std::optional<Team> others = team_at(team);
+    const std::size_t at_once = std::clamp<std::size_t>(8192 / std::max<std::size_t>(classes, 1), 8, block_size);
+    nb::gil_scoped_release release;
+    in_threads(rows, threads, others ? &*others : nullptr, [&](std::size_t begin, std::size_t end) {
+        SourceBlock ys(labels), ws(weights);
+        std::vector<double> room((3 * classes + 1) * at_once);
+        for (; begin < end; begin += at_once) {
+            const std::size_t m = std::min(at_once, end - begin), size = m * classes;
+            double *etas = room.data(), *p = etas + size, *bend = p + size, *nll = bend + size;
+            for (std::size_t k = 0; k < classes; ++k)
+                for (std::size_t i = 0; i < m; ++i) etas[k * m + i] = eta(begin + i, k);
+            const double *of_rows = ys.at(begin, m), *by = ws.at(begin, m);
+            active->softmax_panel(m, classes, of_rows, etas, nll, p);
+            active->class_slopes_panel(m, classes, of_rows, by, factor, least, p, bend, nll);
+            for (std::size_t k = 0; k < classes; ++k)
+                for (std::size_t i = 0; i < m; ++i) {
+                    gradient(begin + i, k) = static_cast<float>(p[k * m + i]);
+                    hessian(begin + i, k) = static_cast<float>(bend[k * m + i]);
+                }
+        }
+    });
+}
+
 }  // namespace
 
 void define_functions(nb::module_& m) {
     m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "constant"_a, "out"_a, "threads"_a);
-    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "gradient"_a, "hessian"_a, "least"_a,
-          "threads"_a);
+    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "weight"_a, "least"_a,
+          "gradient"_a, "hessian"_a.none(), "threads"_a, "team"_a.none() = nb::none());
     m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a,
           "d_dispersion"_a, "threads"_a);
     m.def("half_deviance", &half_deviance, "y"_a, "mean"_a, "power"_a, "out"_a, "threads"_a);
@@ -140,6 +195,10 @@ void define_functions(nb::module_& m) {
     m.def("entropy", &over_rows<&InstructionSet::entropy>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);
+    m.def("class_slopes", &class_slopes<double>, "y"_a, "eta"_a, "weight"_a, "factor"_a, "least"_a, "gradient"_a, "hessian"_a,
+          "threads"_a, "team"_a.none());
+    m.def("class_slopes", &class_slopes<float>, "y"_a, "eta"_a, "weight"_a, "factor"_a, "least"_a, "gradient"_a, "hessian"_a,
+          "threads"_a, "team"_a.none());
     m.def("softmax", &softmax, "y"_a, "eta"_a, "nll"_a, "gradient"_a, "threads"_a);
 }
 
