@@ -47,48 +47,52 @@ def installed(name: str):
 
 
 def trees(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
-    """The table of `trained`, in a process of its own: there OpenMP waits as it does for everyone, spinning."""
-    for library in ("lightgbm", "xgboost"):
+    """The tables of `trained`, each in a process of its own.
+
+    There OpenMP waits as it does for everyone, spinning, and no other library's OpenMP spins beside it.
+    """
+    for library in CANDIDATES:
         installed(library)
     usual = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    command = [sys.executable, __file__, "trained", *(["--quick"] if size.quick else [])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=usual) as child:
-        assert child.stdout is not None
-        for line in child.stdout:
-            values = tuple(line.removesuffix("\n").split(SEPARATOR))
-            tell(values[0])
-            yield values
-    if child.returncode:
-        raise RuntimeError(f"training trees ended with {child.returncode}; what it wrote is above")
+    for library in CANDIDATES:
+        command = [sys.executable, __file__, library, *(["--quick"] if size.quick else [])]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=usual) as child:
+            assert child.stdout is not None
+            for line in child.stdout:
+                values = tuple(line.removesuffix("\n").split(SEPARATOR))
+                tell(f"{library}: {values[0]}")
+                yield values
+        if child.returncode:
+            raise RuntimeError(f"training trees ended with {child.returncode}; what it wrote is above")
 
 
-def trained(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
+def trained(library: str, size: Size) -> Iterator[tuple[str, ...]]:
     """Seconds of a training, all of it, and of the boosting alone on data that are binned already."""
-    n = size(500_000)
-    for noise in BUILT_IN:
-        classes = BUILT_IN[noise][3].get("num_class")
+    n, name = size(500_000), {"lightgbm": "LightGBM", "xgboost": "XGBoost"}[library]
+    for noise, (*_, params) in BUILT_IN.items():
+        classes = params.get("num_class")
         X, y = data.classes(n, 20, classes) if classes else data.dense(noise, n, 20)
-        for library, candidates in (("LightGBM", lightgbm_candidates), ("XGBoost", xgboost_candidates)):
-            tell(f"{library}, {noise}")
-            runs = candidates(noise, X, y)
-            times = best_times(runs, 1 if size.quick else 4)
-            lines = [
-                ("train", "built-in", "neglog's train"),
-                ("whole", "built-in", f"{library}'s train, neglog's objective"),
-                ("objective", "boosting", "boosting alone, neglog's objective"),
-            ]
-            if "nothing" in runs:
-                lines.append(("nothing", "boosting", "boosting with prediction - y from NumPy in our place"))
-            for ours, theirs, what in lines:
-                yield (
-                    f"{what}, {noise}, {n:,} × 20, {ROUNDS} rounds",
-                    f"{times[ours]:.2f} s",
-                    f"{library}, built-in objective",
-                    f"{times[theirs]:.2f} s",
-                    f"{times[ours] / times[theirs]:.2f}",
-                    "≤ 1.15" if ours != "nothing" else "",
-                    "neglog's time / its" if ours != "nothing" else f"what {library}'s interface alone costs",
-                )
+        times = best_times(CANDIDATES[library](noise, X, y), 1 if size.quick else 3 if classes else 4)
+        lines = [
+            ("train", "built-in", "neglog's train"),
+            ("whole", "built-in", f"{name}'s train, neglog's objective"),
+            ("nothing", "built-in", f"{name}'s train, prediction - y from NumPy in our place"),
+            ("objective", "boosting", "boosting alone, neglog's objective"),
+            ("no boosting", "boosting", "boosting alone, prediction - y from NumPy in our place"),
+        ]
+        for ours, theirs, what in lines:
+            if ours not in times:
+                continue
+            bare = what.endswith("in our place")
+            yield (
+                f"{what}, {noise}, {n:,} × 20, {ROUNDS} rounds",
+                f"{times[ours]:.2f} s",
+                f"{name}, built-in objective",
+                f"{times[theirs]:.2f} s",
+                f"{times[ours] / times[theirs]:.2f}",
+                "" if bare else "≤ 1.15",
+                f"what {name}'s interface alone costs" if bare else "neglog's time / its",
+            )
 
 
 def counted(params: dict[str, object]) -> dict[str, object]:
@@ -103,6 +107,9 @@ def lightgbm_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, C
     name, _, law, params = BUILT_IN[noise]
     quiet = {"verbosity": -1}
 
+    def fresh():
+        return lightgbm.Dataset(X, label=y)
+
     def binned():
         made = lightgbm.Dataset(X, label=y, params=quiet, free_raw_data=False)
         return made.construct()
@@ -110,15 +117,14 @@ def lightgbm_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, C
     ready, ready_too = binned(), binned()
     built_in = {**quiet, **params, "objective": name}
     own = {**quiet, **counted(params), "objective": ours.objective(law)}
-    labels, one = y.astype(np.float32), np.ones(len(y), np.float32)
-    nothing = {**quiet, "objective": lambda raw, _: (raw - labels, one)}
-    return ({"nothing": lambda: lightgbm.train(nothing, ready, ROUNDS)} if noise == "gaussian" else {}) | {
+    bare = {**quiet, "objective": subtraction(y)}
+    return {
         "train": lambda: ours.train(quiet, X, y, law, num_boost_round=ROUNDS),
-        "built-in": lambda: lightgbm.train(built_in, lightgbm.Dataset(X, label=y), ROUNDS),
-        "whole": lambda: lightgbm.train(own, lightgbm.Dataset(X, label=y), ROUNDS),
+        "built-in": lambda: lightgbm.train(built_in, fresh(), ROUNDS),
+        "whole": lambda: lightgbm.train(own, fresh(), ROUNDS),
         "objective": lambda: lightgbm.train(own, ready, ROUNDS),
         "boosting": lambda: lightgbm.train(built_in, ready_too, ROUNDS),
-    }
+    } | only_gaussian(noise, lambda: lightgbm.train(bare, fresh(), ROUNDS), lambda: lightgbm.train(bare, ready, ROUNDS))
 
 
 def xgboost_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], object]]:
@@ -126,18 +132,38 @@ def xgboost_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, Ca
     from neglog import xgboost as ours
 
     _, name, law, params = BUILT_IN[noise]
+
+    def fresh():
+        return xgboost.DMatrix(X, label=y)
+
     ready, ready_too = xgboost.QuantileDMatrix(X, label=y), xgboost.QuantileDMatrix(X, label=y)
     built_in = {**params, "objective": name}
-    labels, one = y.astype(np.float32), np.ones(len(y), np.float32)
-    nothing = lambda raw, _: (raw - labels, one)  # noqa: E731
     own = {**counted(params), "base_score": 0.0}
-    return ({"nothing": lambda: xgboost.train(own, ready, ROUNDS, obj=nothing)} if noise == "gaussian" else {}) | {
+    bare = subtraction(y)
+    return {
         "train": lambda: ours.train({}, X, y, law, num_boost_round=ROUNDS),
-        "built-in": lambda: xgboost.train(built_in, xgboost.DMatrix(X, label=y), ROUNDS),
-        "whole": lambda: xgboost.train(own, xgboost.DMatrix(X, label=y), ROUNDS, obj=ours.objective(law)),
+        "built-in": lambda: xgboost.train(built_in, fresh(), ROUNDS),
+        "whole": lambda: xgboost.train(own, fresh(), ROUNDS, obj=ours.objective(law)),
         "objective": lambda: xgboost.train(own, ready, ROUNDS, obj=ours.objective(law)),
         "boosting": lambda: xgboost.train(built_in, ready_too, ROUNDS),
-    }
+    } | only_gaussian(
+        noise,
+        lambda: xgboost.train(own, fresh(), ROUNDS, obj=bare),
+        lambda: xgboost.train(own, ready, ROUNDS, obj=bare),
+    )
+
+
+def subtraction(y: np.ndarray) -> Callable[..., object]:
+    """The least that an objective of one's own can do."""
+    labels, one = y.astype(np.float32), np.ones(len(y), np.float32)
+    return lambda raw, _: (raw - labels, one)
+
+
+def only_gaussian(noise: str, whole: Callable[[], object], boosting: Callable[[], object]) -> dict[str, Callable]:
+    return {"nothing": whole, "no boosting": boosting} if noise == "gaussian" else {}
+
+
+CANDIDATES = {"lightgbm": lightgbm_candidates, "xgboost": xgboost_candidates}
 
 
 def laws(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
@@ -238,14 +264,14 @@ def houses(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 GROUPS = {"trees": trees, "laws": laws}
-TABLES = {"trained": trained, "laws": laws}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("group", nargs="*", choices=[*TABLES, []], help="which tables")
+    parser.add_argument("table", nargs="*", choices=[*CANDIDATES, "laws", []], help="which tables")
     parser.add_argument("--quick", action="store_true", help="few rows, to see that everything runs")
     arguments = parser.parse_args()
-    for group in arguments.group or TABLES:
-        for line in TABLES[group](Size(arguments.quick), lambda text: None):
+    for table in arguments.table or [*CANDIDATES, "laws"]:
+        size = Size(arguments.quick)
+        for line in trained(table, size) if table in CANDIDATES else laws(size, lambda text: None):
             print(SEPARATOR.join(line), flush=True)
