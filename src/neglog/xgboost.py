@@ -175,8 +175,11 @@ class Trainer:
         labels, weight = train.rows.y, train.rows.weight  # as float64, which a matrix would not keep
         scores = np.ascontiguousarray(train.scores)  # rows of classes one after the other, as XGBoost has them
         total = np.empty_like(scores)  # one for all rounds
+        left_over = labels - scores if isinstance(slopes, OneOutput) and slopes.of_residuals else None
 
         def gradients(raw: Numbers, _: Any) -> tuple[Numbers, Numbers]:
+            if left_over is not None:
+                return slopes(left_over, raw, weight, _team())  # type: ignore[no-any-return]
             np.add(raw.reshape(total.shape), scores, out=total)
             return slopes(labels, total, weight, _team())  # type: ignore[no-any-return]
 

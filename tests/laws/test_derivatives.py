@@ -1,5 +1,7 @@
 """Derivatives in the raw prediction and in the parameters, against differences and against expectations."""
 
+import itertools
+
 import numpy as np
 import pytest
 from laws.cases import LINKED_NOISES, NOISES, each, plausible, raw_predictions, typical
@@ -106,6 +108,21 @@ def test_out_arrays_threads_and_instruction_sets_give_the_same_numbers(noise, rn
             np.testing.assert_allclose(noise.derivatives(y, eta)[0], nll, rtol=1e-12, atol=1e-13)
     finally:
         _core.use_instruction_set(best)
+
+
+@each(NOISES, "noise")
+def test_the_types_of_arrays_change_no_more_than_they_round(noise, rng):
+    if noise._family() == "categorical":
+        pytest.skip("has its own loop; see test_categorical.py")
+    noise = type(noise)(**noise.parameters | {noise.location: 1.0 if noise.location != "p" else None})
+    eta = (rng.normal(size=2000) * 0.3).astype(np.float32)
+    y = np.asarray(plausible(noise, eta, rng), np.float32)
+    wanted = noise.gradient_hessian(y.astype(float), eta.astype(float))
+    for types in itertools.product((np.float32, np.float64), repeat=2):
+        found = noise.gradient_hessian(y, eta, out=tuple(np.empty(2000, dtype) for dtype in types))
+        for exact, array in zip(wanted, found, strict=True):
+            single = array.dtype == np.float32
+            np.testing.assert_allclose(array, exact, rtol=2e-7 if single else 1e-12, atol=1e-30 if single else 1e-13)
 
 
 def test_an_unknown_instruction_set_is_refused():

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -48,7 +49,7 @@ void in_team(std::size_t n, const Team& team, const Work& work) {
 // that is kept waiting by something else on its core holds nobody up. Ranges are whole blocks, so that the blocks, and with
 // them every result, are the same for any number of threads. More than one thread are those of the team, if there is one.
 template <class Work>
-void in_threads(std::size_t n, std::size_t threads, const Team* team, const Work& work) {
+void in_threads(std::size_t n, std::size_t threads, const std::optional<Team>& team, const Work& work) {
     constexpr std::size_t range = 16 * block_size;
     threads = std::max<std::size_t>(1, std::min(threads, (n + range - 1) / range));
     if (threads == 1) return work(std::size_t{0}, n);
@@ -65,7 +66,7 @@ void in_threads(std::size_t n, std::size_t threads, const Team* team, const Work
 
 template <class Work>
 void in_threads(std::size_t n, std::size_t threads, const Work& work) {
-    in_threads(n, threads, nullptr, work);
+    in_threads(n, threads, std::nullopt, work);
 }
 
 struct Source {

@@ -74,6 +74,7 @@ class OneOutput:
         self.follows_scale = self.open and isinstance(noise, Laplace | Huber)
         self.noise = noise if self.follows_scale or not self.open else noise._replaced(**{f"_{noise.spread}": 1.0})
         self.flat = noise.location == "loc" and noise.link.name == "identity"  # one Hessian for all rows
+        self.of_residuals = self.flat and noise._family() != "lognormal"  # nothing but y - raw counts
         self._buffers = Buffers()
         self._hessian = np.empty(0, np.float32)
 

@@ -60,7 +60,7 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
     const Sink to_gradient = sink(gradient, n), to_hessian = hessian ? sink(*hessian, n) : Sink{};
     const std::optional<Team> others = team_at(team);
     const auto run = [&]<class Number>(SlopesLoop<Number> loop) {
-        in_threads(n, threads, others ? &*others : nullptr, [&](std::size_t begin, std::size_t end) {
+        in_threads(n, threads, others, [&](std::size_t begin, std::size_t end) {
             SourceBlockOf<Number> ys(in.y), etas(in.eta);
             SourceBlock p0s(in.p0), p1s(in.p1), ws(weights);
             SinkBlockOf<Number> gradients(to_gradient), hessians(to_hessian);
@@ -73,7 +73,8 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
             }
         });
     };
-    const bool all_single = in.y.single_precision && in.eta.single_precision && to_gradient.single_precision;
+    const bool all_single = in.y.single_precision && in.eta.single_precision && to_gradient.single_precision &&
+                            (!hessian || to_hessian.single_precision);
     nb::gil_scoped_release release;
     if (all_single) run(loops.in_singles);
     else run(loops.in_doubles);
@@ -161,7 +162,7 @@ void class_slopes(const Input& y, const Rows<const Number>& eta, const Input& we
     const std::optional<Team> others = team_at(team);
     const std::size_t at_once = std::clamp<std::size_t>(8192 / std::max<std::size_t>(classes, 1), 8, block_size);
     nb::gil_scoped_release release;
-    in_threads(rows, threads, others ? &*others : nullptr, [&](std::size_t begin, std::size_t end) {
+    in_threads(rows, threads, others, [&](std::size_t begin, std::size_t end) {
         SourceBlock ys(labels), ws(weights);
         std::vector<double> room((3 * classes + 1) * at_once);
         for (; begin < end; begin += at_once) {
