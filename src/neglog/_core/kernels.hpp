@@ -1,4 +1,4 @@
-// What the native core offers: loops over contiguous doubles, one table of them per instruction set.
+// What the native core offers: loops over contiguous numbers, one table of them per instruction set.
 #pragma once
 
 #include <cstddef>
