@@ -104,7 +104,7 @@ class SourceBlockOf {
 using SourceBlock = SourceBlockOf<double>;
 
 struct Sink {
-    void* data = nullptr;  // none: what comes is dropped
+    void* data = nullptr;  // none: nothing is wanted
     bool single_precision = false;
 };
 
@@ -112,7 +112,10 @@ template <class Number>
 class SinkBlockOf {
   public:
     explicit SinkBlockOf(const Sink& sink) : sink_(sink) {}
-    Number* at(std::size_t begin) { return is_view() ? static_cast<Number*>(sink_.data) + begin : buffer_; }
+    Number* at(std::size_t begin) {
+        if (!sink_.data) return nullptr;
+        return is_view() ? static_cast<Number*>(sink_.data) + begin : buffer_;
+    }
     void write(std::size_t begin, std::size_t n) {
         if (!sink_.data || is_view()) return;
         if (sink_.single_precision) std::copy_n(buffer_, n, static_cast<float*>(sink_.data) + begin);
@@ -120,7 +123,7 @@ class SinkBlockOf {
     }
 
   private:
-    bool is_view() const { return sink_.data && sink_.single_precision == std::is_same_v<Number, float>; }
+    bool is_view() const { return sink_.single_precision == std::is_same_v<Number, float>; }
 
     Sink sink_;
     Number buffer_[block_size];

@@ -53,20 +53,27 @@ void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, const d
             nll[i] = PowerVariance<TweedieLaw, Link>::nll(y[i], eta[i], power[i], inverse_dispersion[i]);
 }
 
-template <class Formula, Curvature curvature, class Number>
-NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const Number* __restrict y, const Number* __restrict eta,
+template <class Formula, Curvature curvature, class Label, class Raw, class Slope>
+NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const Label* __restrict y, const Raw* __restrict eta,
                                     const double* __restrict p0, const double* __restrict p1, const double* __restrict weight,
-                                    double least, Number* __restrict gradient, Number* __restrict hessian) {
+                                    double least, Slope* __restrict gradient, Slope* __restrict hessian) {
+    if (!hessian) {
+        for (std::size_t i = 0; i < n; ++i)
+            gradient[i] = static_cast<Slope>(Formula::template slopes<curvature>(y[i], eta[i], p0[i], p1[i]).gradient * weight[i]);
+        return;
+    }
     for (std::size_t i = 0; i < n; ++i) {
         const Slopes s = Formula::template slopes<curvature>(y[i], eta[i], p0[i], p1[i]);
         const double bend = s.hessian * weight[i];
-        gradient[i] = static_cast<Number>(s.gradient * weight[i]);
-        hessian[i] = static_cast<Number>(bend < least ? least : bend);  // NaN stays
+        gradient[i] = static_cast<Slope>(s.gradient * weight[i]);
+        hessian[i] = static_cast<Slope>(bend < least ? least : bend);  // NaN stays
     }
 }
 
 template <class Formula, Curvature curvature>
-constexpr SlopesLoops slopes_loops = {slopes_loop<Formula, curvature, double>, slopes_loop<Formula, curvature, float>};
+constexpr SlopesLoops slopes_loops = {slopes_loop<Formula, curvature, double, double, double>,
+                                      slopes_loop<Formula, curvature, float, float, float>,
+                                      slopes_loop<Formula, curvature, float, double, float>};
 
 // In one loop the value shares its exponentials with the slopes. Families without a cheaper potential use their nll.
 template <class Formula, Curvature curvature>

@@ -9,13 +9,15 @@ namespace neglog {
 
 // y, eta and two parameters in, the nll out. All arrays have n elements.
 using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1, double* nll);
-// Its first two derivatives in eta, times weights; second ones that are then below `least` are raised to it.
-template <class Number>
-using SlopesLoop = void (*)(std::size_t n, const Number* y, const Number* eta, const double* p0, const double* p1, const double* weight,
-                            double least, Number* gradient, Number* hessian);
-struct SlopesLoops {
-    SlopesLoop<double> in_doubles;
-    SlopesLoop<float> in_singles;  // as trainers of trees have them; computed in doubles all the same
+// Its first two derivatives in eta, times weights; second ones that are then below `least` are raised to it. Without a `hessian`
+// the first alone.
+template <class Label, class Raw, class Slope>
+using SlopesLoop = void (*)(std::size_t n, const Label* y, const Raw* eta, const double* p0, const double* p1, const double* weight,
+                            double least, Slope* gradient, Slope* hessian);
+struct SlopesLoops {  // computed in doubles, whatever comes and goes
+    SlopesLoop<double, double, double> in_doubles;
+    SlopesLoop<float, float, float> in_singles;  // XGBoost
+    SlopesLoop<float, double, float> mixed;      // LightGBM
 };
 // Both at once, of the nll without what does not depend on eta: what a solver needs, without logarithms of factorials.
 using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,

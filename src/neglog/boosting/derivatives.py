@@ -102,9 +102,9 @@ class OneOutput:
         return gradient, hessian
 
     def _same_for_all(self, noise: Noise, unit: float, rows: int) -> Numbers:
-        gradient, hessian = np.empty(1, np.float32), np.empty(1, np.float32)
-        noise._slopes(0.0, 0.0, self.expected, gradient, hessian, weight=unit, least=SMALLEST)
-        if len(self._hessian) != rows or not np.all(self._hessian[:1] == hessian):
+        if len(self._hessian) != rows:  # later ones are the same: with the unit, the scale does not matter
+            gradient, hessian = np.empty(1, np.float32), np.empty(1, np.float32)
+            noise._slopes(0.0, 0.0, self.expected, gradient, hessian, weight=unit, least=SMALLEST)
             self._hessian = np.repeat(hessian, rows)
             self._hessian.flags.writeable = False
         return self._hessian

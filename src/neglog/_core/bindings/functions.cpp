@@ -59,11 +59,12 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
     const Source weights = source(weight, n);
     const Sink to_gradient = sink(gradient, n), to_hessian = hessian ? sink(*hessian, n) : Sink{};
     const std::optional<Team> others = team_at(team);
-    const auto run = [&]<class Number>(SlopesLoop<Number> loop) {
+    const auto run = [&]<class Label, class Raw, class Slope>(SlopesLoop<Label, Raw, Slope> loop) {
         in_threads(n, threads, others, [&](std::size_t begin, std::size_t end) {
-            SourceBlockOf<Number> ys(in.y), etas(in.eta);
+            SourceBlockOf<Label> ys(in.y);
+            SourceBlockOf<Raw> etas(in.eta);
             SourceBlock p0s(in.p0), p1s(in.p1), ws(weights);
-            SinkBlockOf<Number> gradients(to_gradient), hessians(to_hessian);
+            SinkBlockOf<Slope> gradients(to_gradient), hessians(to_hessian);
             for (; begin < end; begin += block_size) {
                 const std::size_t m = std::min(block_size, end - begin);
                 loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), ws.at(begin, m), least,
@@ -73,11 +74,12 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
             }
         });
     };
-    const bool all_single = in.y.single_precision && in.eta.single_precision && to_gradient.single_precision &&
-                            (!hessian || to_hessian.single_precision);
+    const bool for_trainers =
+        in.y.single_precision && to_gradient.single_precision && (!hessian || to_hessian.single_precision);
     nb::gil_scoped_release release;
-    if (all_single) run(loops.in_singles);
-    else run(loops.in_doubles);
+    if (!for_trainers) run(loops.in_doubles);
+    else if (in.eta.single_precision) run(loops.in_singles);
+    else run(loops.mixed);
 }
 
 void tweedie_slopes(const Input& y, const Input& mean, const Input& power, const Input& dispersion, const Output& nll_out,
