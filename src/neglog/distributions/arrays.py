@@ -14,6 +14,7 @@ Array = NDArray[np.floating[Any]]
 Numbers = NDArray[Any]  # of any kind: floats, row numbers, masks
 
 ROWS_PER_THREAD = 1 << 15  # below this a thread costs more than it saves
+FEW = 10_000  # numbers that BLAS multiplies in one thread
 
 
 def thread_count(rows: int, threads: int | None = None) -> int:
@@ -60,8 +61,11 @@ def elementwise_loss(compute: Callable[[Any, Any], Any], y: ArrayLike, predictio
 
 
 def all_finite(values: Array) -> bool:
-    """Whether numbers in one dimension are all finite: one product tells, unless it overflows."""
-    return math.isfinite(values.dot(values)) or bool(np.isfinite(values).all())
+    """Whether numbers in one dimension are all finite: one product tells, unless it overflows.
+
+    Not for many numbers: then BLAS starts threads, which go on spinning for a while, beside those of a trainer.
+    """
+    return (len(values) <= FEW and math.isfinite(values.dot(values))) or bool(np.isfinite(values).all())
 
 
 def broadcast_shape(*values: Any) -> tuple[int, ...]:
