@@ -14,6 +14,8 @@ knows its noise. What remains different from the built-in objectives:
 - Huber. The built-in Hessian is 1; here it is the Fisher information, the share of the law within the threshold, at
   the current scale unless that is stated. nl.Huber(scale=1.0, delta=alpha) has the built-in gradient.
 - Classes. Gradient and Hessian are the built-in ones; the built-in start is the log of the class shares, as here.
+- Speed. LightGBM sums by columns or by rows, as a short timing at the start finds better, which is often wrong for an
+  objective of one's own: force_row_wise=True saves up to a tenth of the time.
 """
 
 from functools import cache

@@ -14,6 +14,7 @@ from laws.cases import NOISES, PROPER, UNIVARIATE, each, plausible, raw_predicti
 import neglog as nl
 from neglog import _core
 from neglog.distributions import FAMILIES, Dirichlet
+from neglog.distributions.arrays import all_finite
 
 SCALAR_NOISES = [noise for noise in NOISES if noise._family() != "categorical"]
 
@@ -246,3 +247,12 @@ def test_dirichlet_draws_lie_on_the_simplex(rng):
     draws = Dirichlet([0.5, 2.0, 9.0]).sample((3, 4), rng=rng)
     assert draws.shape == (3, 4, 3)
     np.testing.assert_allclose(draws.sum(axis=-1), 1.0)
+
+
+@pytest.mark.parametrize("length", [1, 10_000, 10_001])
+def test_numbers_that_are_not_finite_are_found_among_few_and_many(length):
+    values = np.full(length, 1e200)  # whose product with itself overflows
+    assert all_finite(values)
+    for fault in (np.nan, np.inf, -np.inf):
+        values[-1] = fault
+        assert not all_finite(values)
