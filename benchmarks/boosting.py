@@ -116,8 +116,7 @@ def lightgbm_candidates(noise: str, X: np.ndarray, y: np.ndarray) -> dict[str, C
 
     ready, ready_too = binned(), binned()
     built_in = {**quiet, **params, "objective": name}
-    # Rows by rows LightGBM reads two derivatives of a row together; left to itself it mostly goes by columns, which suits
-    # the built-in squared error with its one derivative.
+    # LightGBM left to itself mostly sums by columns, which suits its own squared error with one derivative of a row.
     by_rows = {**quiet, "force_row_wise": True}
     own = {**by_rows, **counted(params), "objective": ours.objective(law)}
     bare = {**by_rows, "objective": subtraction(y)}

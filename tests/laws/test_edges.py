@@ -249,10 +249,9 @@ def test_dirichlet_draws_lie_on_the_simplex(rng):
     np.testing.assert_allclose(draws.sum(axis=-1), 1.0)
 
 
-@pytest.mark.parametrize("length", [1, 10_000, 10_001])
-def test_numbers_that_are_not_finite_are_found_among_few_and_many(length):
-    values = np.full(length, 1e200)  # whose product with itself overflows
-    assert all_finite(values)
+def test_numbers_that_are_not_finite_are_found_beside_huge_ones():
+    values = np.full(100, 1e200)
+    assert all_finite(values)  # without a warning, although the squares overflow
     for fault in (np.nan, np.inf, -np.inf):
         values[-1] = fault
         assert not all_finite(values)

@@ -1,6 +1,5 @@
 """Arrays on their way to the native core and back: types, broadcasting, threads."""
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,6 @@ Array = NDArray[np.floating[Any]]
 Numbers = NDArray[Any]  # of any kind: floats, row numbers, masks
 
 ROWS_PER_THREAD = 1 << 15  # below this a thread costs more than it saves
-FEW = 10_000  # numbers that BLAS multiplies in one thread
 
 
 def thread_count(rows: int, threads: int | None = None) -> int:
@@ -61,11 +59,12 @@ def elementwise_loss(compute: Callable[[Any, Any], Any], y: ArrayLike, predictio
 
 
 def all_finite(values: Array) -> bool:
-    """Whether numbers in one dimension are all finite: one product tells, unless it overflows.
+    """Whether all numbers are finite.
 
-    Not for many numbers: then BLAS starts threads, which go on spinning for a while, beside those of a trainer.
+    A product with themselves would tell as well, but BLAS starts threads for it, which go on spinning for a while on
+    the cores that a trainer needs; and it warns where it overflows.
     """
-    return (len(values) <= FEW and math.isfinite(values.dot(values))) or bool(np.isfinite(values).all())
+    return bool(np.isfinite(values).all())
 
 
 def broadcast_shape(*values: Any) -> tuple[int, ...]:
