@@ -4,6 +4,7 @@
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from timing import best_times, timed
 import neglog as nl
 
 COLUMNS = ("problem", "neglog", "rival", "its", "ratio", "wanted", "remark")
-SEPARATOR = " | "
 ROWS, ROUNDS = 500_000, 100
 PROCESSES = 4
 BUILT_IN = {  # noise: what LightGBM and XGBoost call it
@@ -59,34 +59,33 @@ def trees(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
         best: dict[str, dict[str, float]] = {noise: {} for noise in BUILT_IN}
         processes = 1 if size.quick else PROCESSES
         for process in range(processes):
-            for noise, candidate, seconds in apart(library, size):
+            for noise, times in apart(library, size):
                 tell(f"{library}, process {process + 1} of {processes}: {noise}")
-                best[noise][candidate] = min(best[noise].get(candidate, float("inf")), seconds)
+                so_far = best[noise]
+                best[noise] = {name: min(seconds, so_far.get(name, seconds)) for name, seconds in times.items()}
         for noise, times in best.items():
             yield from compared(library, f"{noise}, {size(ROWS):,} × 20, {ROUNDS} rounds", times)
 
 
-def apart(library: str, size: Size) -> Iterator[tuple[str, str, float]]:
+def apart(library: str, size: Size) -> Iterator[tuple[str, dict[str, float]]]:
     """What `trained` gives in a process of its own."""
     usual = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     command = [sys.executable, __file__, library, *(["--quick"] if size.quick else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=usual) as child:
         assert child.stdout is not None
         for line in child.stdout:
-            noise, candidate, seconds = line.removesuffix("\n").split(SEPARATOR)
-            yield noise, candidate, float(seconds)
+            noise, times = json.loads(line)
+            yield noise, times
     if child.returncode:
         raise RuntimeError(f"training trees ended with {child.returncode}; what it wrote is above")
 
 
-def trained(library: str, size: Size) -> Iterator[tuple[str, str, float]]:
-    """The best seconds of each candidate in this process: noise, candidate, seconds."""
+def trained(library: str, size: Size) -> Iterator[tuple[str, dict[str, float]]]:
+    """Each noise, and the best seconds of each candidate in this process."""
     for noise, (*_, params) in BUILT_IN.items():
         classes = params.get("num_class")
         X, y = data.classes(size(ROWS), 20, classes) if classes else data.dense(noise, size(ROWS), 20)
-        times = best_times(CANDIDATES[library](noise, X, y), 1 if size.quick or classes else 2)
-        for candidate, seconds in times.items():
-            yield noise, candidate, seconds
+        yield noise, best_times(CANDIDATES[library](noise, X, y), 1 if size.quick or classes else 2)
 
 
 def compared(library: str, problem: str, times: dict[str, float]) -> Iterator[tuple[str, ...]]:
@@ -293,4 +292,4 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="few rows, to see that everything runs")
     arguments = parser.parse_args()
     for line in trained(arguments.library, Size(arguments.quick)):
-        print(*line, sep=SEPARATOR, flush=True)
+        print(json.dumps(line), flush=True)
