@@ -50,8 +50,8 @@ def installed(name: str):
 def trees(size: Size, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
     """Seconds of a training, all of it, and of the boosting alone on data that are binned already.
 
-    The best of several processes, each of which trains with one library: memory lies differently in each, which changes
-    a ratio by a tenth. OpenMP waits there as it does for everyone, spinning, and no other OpenMP spins beside it.
+    The best of several processes, from one to the next of which ratios differ by a tenth. Each trains with one library:
+    OpenMP waits there as it does for everyone, spinning, and no other OpenMP spins beside it.
     """
     for library in CANDIDATES:
         installed(library)
