@@ -192,6 +192,12 @@ class Memory:
         other._set_up()
         return other
 
+    def with_target(self, target: Any) -> Self:
+        """The same rows under the loss and the weights that another target of them has."""
+        other = self.with_loss(target.loss)
+        other.weight = target.weight
+        return other
+
     def with_rows(self, y: Numbers, weight: Numbers) -> "Memory":
         """The same columns with other targets and weights, and without an offset."""
         return Memory(self.design, y, weight, None, self.loss, intercept=self.intercept, centre=self.centre)

@@ -1,4 +1,8 @@
-"""How sure the estimates are: the inverse of the observed information, prior included."""
+"""How sure the estimates are: the inverse of the observed information, prior included.
+
+A loss without second derivatives, as Laplace noise has it, has its expected information in their place: w (p / scale)^2
+x x' for a row, and w for log scale.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +13,7 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.joint import Joint
 from neglog.inference.searched import at_power
-from neglog.inference.targets import Absolutes, HuberTarget
+from neglog.inference.targets import HuberTarget
 from neglog.solvers.objective import Objective
 
 
@@ -27,7 +31,7 @@ def information_of(task: Task, answer: Answer) -> Information:
     """From one more pass over the data."""
     target = task.target
     noise: dict[str, float] = {}
-    if isinstance(target, HuberTarget) and target.open:
+    if not target.bends or (isinstance(target, HuberTarget) and target.open):
         covariance, noise = _with_parameters(task, answer)
     else:
         objective = _objective_at(task, answer)
@@ -46,7 +50,7 @@ def _objective_at(task: Task, answer: Answer) -> Objective:
         target = task.target.at_power(answer.noise.power)
         task = replace(task, target=target, engine=answer.engine)
     objective = task.objective(answer.engine)
-    objective.expected = isinstance(task.target, Absolutes)  # whose curvature is 0 almost everywhere
+    objective.expected = False
     return objective
 
 
@@ -126,8 +130,6 @@ def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
     match noise._family():
         case "gaussian" | "lognormal":
             return {"scale": 0.5 * noise.scale * error}
-        case "laplace":
-            return {"scale": noise.scale * error}
         case "gamma":
             return {"shape": noise.shape * error}
     return {"dispersion": noise.dispersion * error}
@@ -147,7 +149,7 @@ def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, 
 
 
 def _with_parameters(task: Task, answer: Answer) -> tuple[Numbers, dict[str, float]]:
-    """Huber, whose scale and threshold are part of the loss: all at once, then the parameters from their logarithms."""
+    """Of noises whose parameters are part of the loss: all at once, then the parameters from their logarithms."""
     joint = Joint(task, answer)
     free = np.append(_free(task, answer), np.ones(len(joint.names), bool))
     covariance = inverse(joint.curvature().matrix, free)

@@ -12,7 +12,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
-from neglog.inference.targets import Absolutes, Target, with_precision
+from neglog.inference.targets import Target, with_precision
 from neglog.solvers.objective import Objective
 
 STEP = 1e-4  # of v, for differences
@@ -66,8 +66,10 @@ class Joint:
 
     def objective(self, target: Target) -> Objective:
         """The objective in theta at that noise."""
-        objective = Objective(self.engine(target), self.task.penalty, target.dispersion())
-        objective.expected = isinstance(target, Absolutes)  # whose curvature is 0 almost everywhere
+        target = target.informed()
+        engine = self.engine(target) if target.bends else self.answer.engine.with_target(target)
+        objective = Objective(engine, self.task.penalty, target.dispersion())
+        objective.expected = not target.bends
         return objective
 
     def nll(self, theta: Numbers, target: Target) -> float:
@@ -97,11 +99,16 @@ class Joint:
     def curvature(self) -> Curvature:
         """At the fit. In v by differences of the gradients, which are exact."""
         theta, v = self.answer.theta, self.start
-        hessian = self.objective(self.target(v)).at(theta, True).hessian
-        assert hessian is not None
+        target = self.target(v)
+        point = self.objective(target).at(theta, True)
+        assert point.hessian is not None
         n, m = len(theta), len(v)
         matrix = np.empty((n + m, n + m))
-        matrix[:n, :n] = hessian
+        matrix[:n, :n] = point.hessian
+        if not target.bends and m:
+            matrix[n:, n:], matrix[n:, :n] = point.loss, self._pull(theta)
+            matrix[:n, n:] = matrix[n:, :n].T
+            return Curvature(theta, v, matrix)
         for k in range(m):
             shift = STEP * np.eye(m)[k]
             above, below = self.gradient(theta, v + shift), self.gradient(theta, v - shift)
@@ -109,6 +116,14 @@ class Joint:
             matrix[n:, n + k] = (above[1] - below[1]) / (2 * STEP)
         matrix[n:, n:] = 0.5 * (matrix[n:, n:] + matrix[n:, n:].T)
         return Curvature(theta, v, matrix)
+
+    def _pull(self, theta: Numbers) -> Numbers:
+        """The gradient of the prior, which that of the loss balances at the optimum: what the log of a scale that
+        divides the loss shares with the coefficients. Of a loss with a kink the gradient itself does not tell, as rows
+        that are hit exactly pull with any force between their two slopes.
+        """
+        penalty = self.task.penalty
+        return np.asarray(penalty.quadratic(theta)[1] + penalty.strength * np.sign(theta - penalty.kink))
 
     def basis(self) -> Numbers | None:
         """Orthonormal directions that mean something, as columns: shifting all classes alike means nothing where no

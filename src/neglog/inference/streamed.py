@@ -7,7 +7,7 @@ stays in memory.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -91,19 +91,12 @@ class Piecework:
         return PieceTask(target, engine, Penalty.none(engine.width), 1.0, 1, numbers)
 
 
-def sharpened(loss: Loss, target: Target) -> Loss:
-    """A loss stated for precision 1 as it is for these rows; only Huber's depends on them."""
-    if loss.family != "huber" or target.p is None:
-        return loss
-    return replace(loss, p0=loss.p0 * np.sqrt(target.p))
-
-
 # ---- functions of a piece --------------------------------------------------------------------------------------------
 
 
 def evaluate(task: Task, loss: Loss, theta: Numbers, curvature: bool, expected: bool) -> Any:
     """Loss, gradient and second derivatives."""
-    return task.engine.with_loss(sharpened(loss, task.target)).evaluate(theta, curvature, expected)
+    return task.engine.with_loss(task.target.sharpened(loss)).evaluate(theta, curvature, expected)
 
 
 def moments(task: Task, centre: float) -> Numbers:
@@ -181,6 +174,11 @@ class Streamed(Memory):
         rows = target.rows_nll(noise, engine.predict(theta), target.p, target.raw)
         return float(target.total(rows) / target.total())
 
+    def with_target(self, target: Target) -> Self:
+        other = self.with_loss(target.loss)
+        other.target = target
+        return other
+
     def moments(self, centre: float = 0.0) -> Numbers:
         return np.asarray(self.pieces.total(moments, self.target, centre))
 
@@ -190,7 +188,7 @@ class Streamed(Memory):
     def take(self, rows: Any) -> Memory:
         """The sample, under the same loss."""
         assert rows is SAMPLE
-        return self.small.engine.with_loss(sharpened(self.loss, self.small.target))
+        return self.small.engine.with_loss(self.small.target.sharpened(self.loss))
 
 
 @dataclass

@@ -6,6 +6,7 @@ the nll of a row is p loss / phi plus a term free of the prediction, so that the
 dispersion one.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -37,6 +38,7 @@ class Target:
     """A noise with the y it is to explain. `w` and `p` are None where all ones."""
 
     family: str
+    bends = True  # whether the loss has second derivatives; else the information says how sure the coefficients are
 
     def __init__(self, noise: Any, y: Numbers, w: Numbers | None, p: Numbers | None) -> None:
         self.noise, self.raw, self.w, self.p = noise, y, w, p
@@ -86,10 +88,18 @@ class Target:
             return self.p if self.w is None else self.w
         return self.w * self.p
 
+    def sharpened(self, loss: Loss) -> Loss:
+        """A loss that is stated for precision 1 as it is for these rows."""
+        return loss
+
     @property
     def convex(self) -> bool:
         """Whether the loss is convex in the raw prediction."""
         return self.noise.link.name in CONVEX[self.family]
+
+    def informed(self) -> "Target":
+        """The same rows with a loss whose second derivatives, or information, say how sure the coefficients are."""
+        return self
 
     # ---- what is open ------------------------------------------------------------------------------------------------
 
@@ -192,6 +202,7 @@ class Absolutes(Target):
     """Laplace: the dispersion is the scale."""
 
     family = "laplace"
+    bends = False
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -202,6 +213,32 @@ class Absolutes(Target):
 
     def filled(self, dispersion: float) -> Any:
         return self.noise._replaced(_scale=float(dispersion)) if self.open else self.noise
+
+    def informed(self) -> "InformedAbsolutes":
+        """The same rows with the scale, which must be known, as part of the loss."""
+        other = object.__new__(InformedAbsolutes)
+        other.__dict__.update(self.__dict__)
+        return other
+
+
+class InformedAbsolutes(Absolutes):
+    """Laplace with the scale as part of the loss. The information of a row is (p / scale)^2, where the loss goes with
+    p / scale: neither the scale nor the precision can be taken out of the sum over rows as it can for the loss.
+    """
+
+    @property
+    def loss(self) -> Loss:
+        return self.sharpened(Loss(self.family, self.noise.link.name, np.full(1, 1 / self.noise.scale)))
+
+    def sharpened(self, loss: Loss) -> Loss:
+        return loss if self.p is None else replace(loss, p0=loss.p0 * self.p)
+
+    @property
+    def weight(self) -> Numbers | None:
+        return self.w
+
+    def dispersion(self, rows: Any = ALL) -> Dispersion:
+        return Known(1.0)
 
 
 class HuberTarget(Target):
@@ -219,15 +256,16 @@ class HuberTarget(Target):
 
     @property
     def loss(self) -> Loss:
-        sharpness = ONE if self.p is None else np.sqrt(self.p)
         scale = 1.0 if self.noise.scale is None else self.noise.scale
         delta = 1.345 if self.noise.delta is None else self.noise.delta
-        return Loss("huber", self.noise.link.name, sharpness / scale, np.full(1, float(delta)))
+        return self.sharpened(Loss("huber", self.noise.link.name, np.full(1, 1 / scale), np.full(1, float(delta))))
+
+    def sharpened(self, loss: Loss) -> Loss:
+        return loss if self.p is None else replace(loss, p0=loss.p0 * np.sqrt(self.p))
 
     def response_loss(self) -> Loss:
         """With y as a column whose coefficient is -1 / scale."""
-        sharpness = ONE if self.p is None else np.sqrt(self.p)
-        return Loss("huber", "identity", sharpness, np.full(1, float(self.noise.delta)), response=True)
+        return self.sharpened(Loss("huber", "identity", ONE, np.full(1, float(self.noise.delta)), response=True))
 
     @property
     def weight(self) -> Numbers | None:
