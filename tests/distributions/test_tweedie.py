@@ -168,3 +168,55 @@ def test_numbers_that_are_none_or_too_large_give_none_back():
                 _core.tweedie_slopes(*given, *out, 1)
                 if np.isnan([y, power, dispersion]).any() and y != 0:
                     assert not np.isfinite(out[0][0])
+
+
+def exact_nll(y, mean, power, dispersion):
+    """The series over the number of jumps in mpmath, from its largest term outwards."""
+    with mpmath.workdps(50):
+        y, m, p, phi = (mpmath.mpf(float(x)) for x in (y, mean, power, dispersion))
+        nu, rate = (2 - p) / (p - 1), y ** (2 - p) / (phi * (2 - p))
+        drift = nu * mpmath.log(y / (p - 1)) - (1 + nu) * mpmath.log(phi) - mpmath.log(2 - p)
+        near = max(1, int(rate))
+        reach = 2 + int(15 * mpmath.sqrt(rate * (p - 1) + 1))
+        js = range(max(1, near - reach), near + reach)
+        logs = [j * drift - mpmath.loggamma(j + 1) - mpmath.loggamma(j * nu) for j in js]
+        top = max(logs)
+        total = top + mpmath.log(sum(mpmath.exp(one - top) for one in logs))
+        return float(mpmath.log(y) - total + (m ** (2 - p) / (2 - p) - y * m ** (1 - p) / (1 - p)) / phi)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 8.19507e-6, 1e-6, 1e-7, 1e-9, 1e-12])
+def test_near_power_one_the_nearest_number_of_jumps_need_not_be_the_likeliest(gap):
+    mean, dispersion, power = 0.3632168253346361, 0.11238574438169929, 1 + gap
+    step = dispersion * (2 - power)
+    for count in (1, 2, 7):
+        for share in (0.05, 0.4, 0.49, 0.4975, 0.502, 0.6, 0.97):  # of the way to the next number of jumps
+            y = ((count + share) * step) ** (1 / (2 - power))
+            truth = exact_nll(y, mean, power, dispersion)
+            law = nl.Tweedie(mean, power, dispersion)
+            assert law.nll(y) == pytest.approx(truth, rel=1e-12)
+            np.testing.assert_allclose(law.nll(np.full(300, y)), truth, rtol=1e-12)
+            np.testing.assert_allclose(nl.Tweedie(np.full(3, mean), power, dispersion).nll(y), truth, rtol=1e-12)
+            assert np.isfinite(law.parameter_gradient(y)["dispersion"])
+
+
+def test_a_point_that_was_minus_infinity():
+    law = nl.Tweedie(0.3632168253346361, 1.0000081950700495, 0.11238574438169929)
+    assert law.nll(0.16773574229053045) == pytest.approx(9497.803, abs=5e-3)
+
+
+@pytest.mark.parametrize("gap", [1e-9, 1e-11, 3e-13])
+def test_near_power_two_nodes_are_not_rounded_away(gap):
+    """There are 1 / gap jumps; the Gamma law is the limit, and the difference to it is of the order of the gap."""
+    y = np.array([0.05, 0.4, 1.3])
+    nats = nl.Tweedie(0.35, 2 - gap, 1.05).nll(y)
+    np.testing.assert_allclose(nats, nl.Gamma(0.35, 1 / 1.05).nll(y), rtol=0, atol=10 * gap + 1e-13)
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-6, 1e-9])
+def test_one_whole_number_of_jumps_near_power_one(gap):
+    """At y made of exactly one jump the density has a peak that all digits of the exponent are needed for."""
+    power = 1 + gap
+    y = 0.25 ** (1 / (2 - power))
+    dispersion = 0.25 / (2 - power)
+    assert nl.Tweedie(0.3, power, dispersion).nll(y) == pytest.approx(exact_nll(y, 0.3, power, dispersion), abs=1e-12)

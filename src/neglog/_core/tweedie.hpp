@@ -48,10 +48,10 @@ class JumpSeries {
         const double sigma = std::sqrt(lambda / steepness);
         // Terms more than 40 nats below the largest are dropped: with x = j - lambda, D(j) >= x^2 / (2 lambda + 2x/3), x > 0.
         const double reach = 40.0 / steepness;
-        const double low = lambda - std::sqrt(2.0 * reach * lambda);
-        const double high = lambda + reach / 3.0 + std::sqrt(reach * reach / 9.0 + 2.0 * reach * lambda);
-        if (sigma > 1.5 && steepness * lambda > 60.0) return strided<with_slopes>(lambda, sigma, low, high);
-        return whole<with_slopes>(lambda, larger(1.0, std::floor(low)), larger(3.0, std::ceil(high)));
+        const double below = std::sqrt(2.0 * reach * lambda);
+        const double above = reach / 3.0 + std::sqrt(reach * reach / 9.0 + 2.0 * reach * lambda);
+        if (sigma > 1.5 && steepness * lambda > 60.0) return strided<with_slopes>(lambda, sigma, below, above);
+        return whole<with_slopes>(lambda, larger(1.0, std::floor(lambda - below)), larger(3.0, std::ceil(lambda + above)));
     }
 
   private:
@@ -64,7 +64,20 @@ class JumpSeries {
     // A sum without terms: its arguments rounded to 0, or are no numbers.
     static JumpSum none(double log_sum) { return {log_sum, nan_value, nan_value, nan_value}; }
     double stirling(double j) const { return stirling_error(j) + stirling_error(nu * j); }
-    double divergence(double j, double lambda, double log_lambda) const { return j * excess(lambda, j, log_lambda - log(j)); }
+    // D(j) at j = lambda + offset, and at the number j itself.
+    static double divergence(double offset, double j, double lambda, double log_lambda) {
+        return j * excess(lambda, j, -offset, log_lambda - log(j));
+    }
+    static double divergence(double j, double lambda, double log_lambda) {
+        return divergence(j - lambda, j, lambda, log_lambda);
+    }
+
+    // The number of jumps with the largest term. It is next to lambda, but not always the nearest: where jumps are sharp, the
+    // terms on both sides differ by thousands of nats.
+    static double likeliest(double low, double lambda, double log_lambda) {
+        const double below = larger(low, std::floor(lambda));
+        return divergence(below + 1.0, lambda, log_lambda) < divergence(below, lambda, log_lambda) ? below + 1.0 : below;
+    }
 
     void extend_tables(double high) {
         for (; filled_ <= static_cast<std::size_t>(high); ++filled_) {
@@ -79,7 +92,7 @@ class JumpSeries {
     JumpSum whole(double lambda, double low, double high) {
         const double log_lambda = std::log(lambda);
         const auto count = static_cast<std::size_t>(high - low) + 1;
-        const double peak_j = larger(low, nearest(lambda));
+        const double peak_j = likeliest(low, lambda, log_lambda);
         double exponent[most_nodes];
         double peak;
         if (high < table_size) {
@@ -87,7 +100,7 @@ class JumpSeries {
             const double* level = level_ + static_cast<std::size_t>(low);
             const double* stirling = stirling_ + static_cast<std::size_t>(low);
             const double rise = steepness * log_lambda;
-            if (high * std::fabs(rise) < 1000.0) {  // too small for the subtraction below to lose digits
+            if (high * (std::fabs(rise) + steepness) < 3000.0) {  // too small for the subtractions below to lose digits
                 peak = level_[static_cast<std::size_t>(peak_j)] + peak_j * rise;
                 for (std::size_t k = 0; k < count; ++k) exponent[k] = level[k] + (low + static_cast<double>(k)) * rise - peak;
                 peak -= steepness * lambda;
@@ -103,21 +116,21 @@ class JumpSeries {
                 exponent[k] = -stirling(j) - steepness * divergence(j, lambda, log_lambda) - peak;
             }
         }
-        return collect<with_slopes>(exponent, count, low, 1.0, lambda, log_lambda, peak);
+        return collect<with_slopes>(exponent, count, low - lambda, 1.0, lambda, log_lambda, peak);
     }
 
-    // A wide bump: nodes at a stride, the trapezoidal rule.
+    // A wide bump: nodes at a stride, the trapezoidal rule. They are counted from lambda, beside which their distance may round.
     template <bool with_slopes>
-    JumpSum strided(double lambda, double sigma, double low, double high) {
+    JumpSum strided(double lambda, double sigma, double below, double above) {
         const double log_lambda = std::log(lambda);
         const double step = 0.7 * sigma;
-        const double first = low > 0 ? low : 0.5 * step;
-        const auto count = static_cast<std::size_t>((high - first) / step) + 1;
+        const double first = below < lambda ? -below : 0.5 * step - lambda;
+        const auto count = static_cast<std::size_t>((above - first) / step) + 1;
         const double peak = -stirling(lambda);
         double exponent[most_nodes];
         for (std::size_t k = 0; k < count; ++k) {
-            const double x = first + static_cast<double>(k) * step;
-            exponent[k] = -stirling(x) - steepness * divergence(x, lambda, log_lambda) - peak;
+            const double offset = first + static_cast<double>(k) * step, x = lambda + offset;
+            exponent[k] = -stirling(x) - steepness * divergence(offset, x, lambda, log_lambda) - peak;
         }
         JumpSum result = collect<with_slopes>(exponent, count, first, step, lambda, log_lambda, peak);
         result.log_sum += std::log(step);
@@ -134,11 +147,11 @@ class JumpSeries {
         JumpSum result{peak + std::log(total), 0.0, 0.0, 0.0};
         if constexpr (with_slopes) {
             for (std::size_t k = 0; k < count; ++k) {
-                const double x = first + static_cast<double>(k) * step;
+                const double offset = first + static_cast<double>(k) * step, x = lambda + offset;
                 const double w = weight[k] / total;
-                result.excess_jumps += w * (x - lambda);
+                result.excess_jumps += w * offset;
                 result.shape_slope += w * x * stirling_error_slope(nu * x);
-                result.divergence += w * divergence(x, lambda, log_lambda);
+                result.divergence += w * divergence(offset, x, lambda, log_lambda);
             }
         }
         return result;
