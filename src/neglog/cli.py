@@ -224,8 +224,7 @@ def predict(
     from neglog.inference.storage import load
 
     found = load(model)
-    own = {what: name for what, name in found.named.items() if what in ("exposure", "offset")}
-    named = {**own, **{what: name for what, name in (("exposure", exposure), ("offset", offset)) if name}}
+    named = found.named_beside(offset, exposure)
     done = 0
     with _progress() as tell:
 

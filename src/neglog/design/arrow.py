@@ -75,7 +75,7 @@ class Encoder:
         values = table.column(column.name)
         if column.levels is not None:
             codes = numbers_of(values) if self.encoded else codes_of(values, column.levels)
-            return [Codes(codes, column.levels, self.schema.reference)]
+            return [Codes(codes, column.levels, column.reference)]
         numbers = days_of(values) if column.dates and not self.encoded else numbers_of(values)
         if column.fill is None:
             return [Dense.of(numbers[:, np.newaxis])]

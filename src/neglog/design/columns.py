@@ -99,6 +99,18 @@ def row_count(X: Any) -> int:
     return int(shape[0]) if shape else len(X)
 
 
+def check_named(X: Any, named: Mapping[str, str]) -> None:
+    """Refuse X if it lacks a column that a fit was told to take its offset or exposure from."""
+    table: Table | None = None if _is_array(X) else as_table(X)
+    for what, name in named.items():
+        if table is None or name not in table.names:
+            found = "is not a table with named columns" if table is None else f"has only {quoted(table.names)}"
+            raise ValueError(
+                f"the fit took its {what} from the column {name!r}, so X must have that column, but it {found}; add "
+                f"it, or say {what}=... (one value per row, or one number for all)"
+            )
+
+
 def _named(X: Any, name: str, what: str) -> Any:
     table: Table | None = None if _is_array(X) else as_table(X)
     if table is None:

@@ -19,13 +19,15 @@ class Column:
     """One column of a table: numbers, dates, or a category with these levels.
 
     `fill` stands for the missing values of numbers and dates; a coefficient of its own then says where they are. A
-    category keeps its missing values as the level "(missing)".
+    category keeps its missing values as the level "(missing)". With `reference` the first level of a category has no
+    coefficient.
     """
 
     name: str
     levels: tuple[Level, ...] | None = None
     dates: bool = False
     fill: float | None = None
+    reference: bool = False
 
     @property
     def kind(self) -> str:
@@ -37,11 +39,12 @@ class Column:
         """Whether it has a value for what is missing."""
         return self.fill is not None if self.levels is None else tables.MISSING in self.levels
 
-    def coefficients(self, reference: bool) -> list[str]:
+    @property
+    def coefficients(self) -> list[str]:
         """The names of its coefficients: its own, or one per level, as in Area[B]."""
         if self.levels is None:
             return [self.name] if self.fill is None else [self.name, f"{self.name} missing"]
-        return [f"{self.name}[{level}]" for level in self.levels[int(reference) :]]
+        return [f"{self.name}[{level}]" for level in self.levels[int(self.reference) :]]
 
 
 @dataclass(frozen=True)
@@ -54,19 +57,23 @@ class Schema:
 
     inputs: int
     table: tuple[Column, ...] | None = None
-    reference: bool = False
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the coefficients; x0, x1, … for an array."""
         if self.table is None:
             return tuple(f"x{column}" for column in range(self.inputs))
-        return tuple(name for column in self.table for name in column.coefficients(self.reference))
+        return tuple(name for column in self.table for name in column.coefficients)
 
     @property
     def columns(self) -> int:
         """The number of coefficients."""
         return self.inputs if self.table is None else len(self.names)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether columns are found by their names, so that others may stand beside them."""
+        return self.table is not None
 
     @property
     def categorical(self) -> list[str]:
@@ -130,7 +137,7 @@ class Schema:
             unknown = int(np.count_nonzero(codes < 0))
             if unknown:
                 unseen[column.name] = unknown
-            blocks.append(Codes(codes, column.levels, self.reference))
+            blocks.append(Codes(codes, column.levels, column.reference))
         return Design(tuple(blocks), table.rows, self.columns, self, unseen)
 
     def _check_count(self, given: int) -> None:
@@ -140,26 +147,36 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """The schema as a dict of plain values."""
         table = self.table
+        flags = [column.reference for column in table or ()]
+        mixed = len({column.reference for column in table or () if column.levels is not None}) > 1
         return {
             "columns": self.inputs,
             "names": None if table is None else [column.name for column in table],
             "kinds": None if table is None else [column.kind for column in table],
             "levels": None if table is None else [column.levels and list(column.levels) for column in table],
             "fill": None if table is None else [column.fill for column in table],
-            "reference": self.reference,
+            "reference": flags if mixed else any(flags),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The schema that `to_json` described."""
         if stored["names"] is None:
-            return cls(stored["columns"], None, stored["reference"])
-        columns = zip(stored["names"], stored["kinds"], stored["levels"], stored["fill"], strict=True)
-        table = tuple(
-            Column(name, None if levels is None else tuple(levels), kind == "date", fill)
-            for name, kind, levels, fill in columns
+            return cls(stored["columns"])
+        columns = zip(
+            stored["names"], stored["kinds"], stored["levels"], stored["fill"], reference_flags(stored), strict=True
         )
-        return cls(stored["columns"], table, stored["reference"])
+        table = tuple(
+            Column(name, None if levels is None else tuple(levels), kind == "date", fill, reference)
+            for name, kind, levels, fill, reference in columns
+        )
+        return cls(stored["columns"], table)
+
+
+def reference_flags(stored: Mapping[str, Any]) -> list[bool]:
+    """Which columns of a stored schema are categories with a reference level: one word for all, or one for each."""
+    said, levels = stored["reference"], stored["levels"]
+    return said if isinstance(said, list) else [said and own is not None for own in levels]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,12 +226,13 @@ class Design:
             start += block.columns
 
 
-def read(X: Any, *, reference: bool = False, missing: str = "error", rare: int = 0) -> Design:
+def read(X: Any, *, reference: bool = False, intercept: bool = True, missing: str = "error", rare: int = 0) -> Design:
     """X as a design: a NumPy array, a SciPy sparse matrix, a list of rows, or a dataframe that narwhals knows.
 
     An array or a matrix is one block. In a table each column of numbers or booleans is a block, dates are days, and
     each column of strings or categories is a block of codes with the sorted levels that occur. `reference=True` leaves
-    the first level without a coefficient. Levels of fewer than `rare` rows have none either: their effect is 0.
+    the first level without a coefficient; where there is to be no intercept, the first category stands in its place and
+    keeps all its levels. Levels of fewer than `rare` rows have none either: their effect is 0.
 
     Missing values are refused, though NaN among floats only by `Design.check_finite`. With missing="impute" those of a
     number or date are its mean, with a column that says where they are, and those of a category are a level of their
@@ -224,7 +242,7 @@ def read(X: Any, *, reference: bool = False, missing: str = "error", rare: int =
     if not isinstance(source, Table):
         if missing == "impute":
             Design((source,), source.rows, source.columns, Schema(source.columns)).check_finite()
-        return Design((source,), source.rows, source.columns, Schema(source.columns, None, reference))
+        return Design((source,), source.rows, source.columns, Schema(source.columns))
     gaps = {fault.column: fault.count for fault in source.gaps(source.names)} if missing == "impute" else {}
     kinds = _kinds(source, source.names, set(gaps))
     source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical"])
@@ -235,10 +253,10 @@ def read(X: Any, *, reference: bool = False, missing: str = "error", rare: int =
         if kind == "categorical":
             codes, values = _codes(source, name)
             levels = tables.sorted_levels(values.values())
-            block = Codes(tables.recode(codes, values, levels), levels, reference)
+            block = Codes(tables.recode(codes, values, levels), levels, has_reference(columns, reference, intercept))
             if rare:
                 block = _without_rare(block, name, rare, notes)
-            columns.append(Column(name, block.levels))
+            columns.append(Column(name, block.levels, reference=block.reference))
             blocks.append(block)
             if name in gaps:
                 notes.append(f"{name}: {gaps[name]:,} missing values are a level of their own")
@@ -252,8 +270,15 @@ def read(X: Any, *, reference: bool = False, missing: str = "error", rare: int =
             notes.append(
                 f"{name}: {gaps[name]:,} missing values are the mean, {column.fill:.6g}, and a column says where"
             )
-    schema = Schema(len(columns), tuple(columns), reference)
+    schema = Schema(len(columns), tuple(columns))
     return Design(tuple(blocks), source.rows, schema.columns, schema, notes=tuple(notes))
+
+
+def has_reference(before: list[Column], reference: bool, intercept: bool) -> bool:
+    """Whether the category that comes after these columns has a reference level: without an intercept, the first one
+    says what the intercept would.
+    """
+    return reference and (intercept or any(column.levels is not None for column in before))
 
 
 def _without_rare(block: Codes, name: str, least: int, notes: list[str]) -> Codes:

@@ -26,6 +26,11 @@ class FormulaSchema(Schema):
         return tuple(name for name in self.spec.column_names if name != INTERCEPT)
 
     @property
+    def by_name(self) -> bool:
+        """Formulas are of names."""
+        return True
+
+    @property
     def columns(self) -> int:
         """The number of coefficients."""
         return self.inputs
@@ -48,9 +53,12 @@ def is_formula(y: Any) -> bool:
 
 
 def opened_formula(
-    X: Any, formula: str, given: Mapping[str, Any], labels: bool, missing: str
+    X: Any, formula: str, given: Mapping[str, Any], labels: bool, missing: str, intercept: bool = True
 ) -> tuple[Design, dict[str, NDArray[Any] | None]]:
-    """The right side as a design, and the left side and what goes with the rows as arrays."""
+    """The right side as a design, and the left side and what goes with the rows as arrays.
+
+    Without an intercept the first category of the formula keeps all its levels, as formulaic has it.
+    """
     try:
         from formulaic import Formula
     except ImportError:
@@ -61,17 +69,19 @@ def opened_formula(
         raise ValueError(f'with a formula missing must be "error", but is {missing!r}; drop or fill the values first')
     if labels:
         raise ValueError(f"classes cannot stand in the formula {formula!r}; give X and the name or the values of y")
-    sides = Formula(formula).get_model_matrix(X, output="numpy", na_action="raise")
+    stated = Formula(formula)
+    if not intercept:
+        stated = Formula(lhs=stated.lhs, rhs=[term for term in stated.rhs if str(term) != "1"])
+    sides = stated.get_model_matrix(X, output="numpy", na_action="raise")
     y = np.asarray(sides.lhs, float)
     if y.ndim != 2 or y.shape[1] != 1:
         raise ValueError(f"the left side of {formula!r} must be one column of numbers, but is {y.shape[1]} columns")
     spec = sides.rhs.model_spec
-    if INTERCEPT not in spec.column_names:
+    if intercept and INTERCEPT not in spec.column_names:
         raise ValueError(
-            f"the formula {formula!r} leaves the intercept out, which is an argument here: leave out the 0 or -1, and "
-            "say intercept=False"
+            f"the formula {formula!r} leaves the intercept out, which is an argument here: say intercept=False"
         )
-    schema = FormulaSchema(len(spec.column_names) - 1, spec=spec)
+    schema = FormulaSchema(len(spec.column_names) - intercept, spec=spec)
     values = {what: None if value is None else column(X, value, what, numeric=True) for what, value in given.items()}
     return _design(sides.rhs, schema), {"y": np.ascontiguousarray(y[:, 0]), **values}
 

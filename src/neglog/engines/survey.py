@@ -1,14 +1,14 @@
 """The first pass over a table that is not in memory: what its columns hold, and some of its rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from neglog.design import tables
 from neglog.design.arrow import days_of, level_counts, numbers_of
-from neglog.design.design import Column, Schema
+from neglog.design.design import Column, Schema, has_reference
 from neglog.design.faults import Fault, refusal
 from neglog.engines.sources import added
 
@@ -131,6 +131,7 @@ def schema_of(
     kinds: dict[str, str],
     *,
     reference: bool,
+    intercept: bool,
     missing: str,
     rare: int,
     place: Callable[[int], str],
@@ -149,7 +150,8 @@ def schema_of(
     for name, survey in columns.items():
         lost = survey.missing.count if survey.missing is not None and impute else 0
         if kinds[name] == "categorical":
-            found.append(_category(name, survey, lost, rare, notes))
+            referred = has_reference(found, reference, intercept)
+            found.append(replace(_category(name, survey, lost, rare, notes), reference=referred))
             continue
         if lost and not survey.known:
             raise ValueError(f"the column {name!r} of X has no values at all; leave it out")
@@ -159,7 +161,7 @@ def schema_of(
             notes.append(f"{name}: dates are days since 1970-01-01")
         if fill is not None:
             notes.append(f"{name}: {lost:,} missing values are the mean, {fill:.6g}, and a column says where")
-    return Schema(len(found), tuple(found), reference), notes
+    return Schema(len(found), tuple(found)), notes
 
 
 def _category(name: str, survey: ColumnSurvey, lost: int, rare: int, notes: list[str]) -> Column:

@@ -83,7 +83,9 @@ def compare(
         return _compared_source(source, y, noises, prior, given, settings, folds, seed, progress)
     labels = not is_formula(y) and _has_labels(X, y)
     number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
-    design, values = opened(X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare)
+    design, values = opened(
+        X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare, intercept
+    )
     target = values.pop("y")
     assert target is not None
     facts = None if labels else facts_of(target)

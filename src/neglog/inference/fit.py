@@ -149,7 +149,7 @@ def prepare(
     classes = isinstance(noise, Categorical)
     by_class = given["offset"] if classes else None
     given = {**given, "offset": None if classes else given["offset"]}
-    design, values = opened(X, y, given, classes, isinstance(prior, Flat), missing, rare)
+    design, values = opened(X, y, given, classes, isinstance(prior, Flat), missing, rare, intercept)
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one row must count")
@@ -163,15 +163,36 @@ def prepare(
 
 
 def opened(
-    X: Any, y: Any, given: dict[str, Any], labels: bool, reference: bool, missing: str, rare: int
+    X: Any,
+    y: Any,
+    given: dict[str, Any],
+    labels: bool,
+    reference: bool,
+    missing: str,
+    rare: int,
+    intercept: bool = True,
 ) -> tuple[Design, dict[str, Any]]:
     """X as a design and y and what goes with the rows as arrays, of the rows that are used."""
     if is_formula(y):
-        return opened_formula(X, y, given, labels, missing)
+        return opened_formula(X, y, given, labels, missing, intercept)
     rest, values = split(X, {"y": y, **given}, labels=("y",) if labels else (), missing=missing)
-    design = rest if isinstance(rest, Design) else read(rest, reference=reference, missing=missing, rare=rare)
+    if isinstance(rest, Design):
+        design = rest if intercept else _noting_references(rest)
+    else:
+        design = read(rest, reference=reference, intercept=intercept, missing=missing, rare=rare)
     before = row_count(X)
     if design.rows < before:
         note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"
         design = replace(design, notes=(note, *design.notes))
     return design, values
+
+
+def _noting_references(design: Design) -> Design:
+    """A design that was read for fits with an intercept, in one without: said, since it then holds levels at 0."""
+    held = [column for column in design.schema.table or () if column.levels and column.reference]
+    categories = design.schema.categorical
+    if not held or len(held) < len(categories):
+        return design
+    levels = ", ".join(f"{column.name}[{column.levels[0]}]" for column in held if column.levels)
+    note = f"without an intercept the effect of {levels} is 0; read X with intercept=False to give it one"
+    return replace(design, notes=(*design.notes, note))

@@ -170,7 +170,13 @@ def open_source(
     if survey is None or not survey.sample.rows:
         raise ValueError("there are no rows" if survey is None or not survey.rows else "no row has all its values")
     schema, notes = schema_of(
-        survey.columns, kinds, reference=isinstance(prior, Flat), missing=missing, rare=rare, place=source.where
+        survey.columns,
+        kinds,
+        reference=isinstance(prior, Flat),
+        intercept=intercept,
+        missing=missing,
+        rare=rare,
+        place=source.where,
     )
     classes = None
     if isinstance(noise, Categorical):

@@ -1,8 +1,9 @@
 """What a fit found: coefficients, the noise with its parameters filled in, and how sure both are."""
 
+import numbers
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import split
+from neglog.design import check_named, row_count, split
 from neglog.design.design import Design, Schema
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
@@ -244,7 +245,11 @@ class Fit:
     def raw_prediction(
         self, X: Any, *, offset: ArrayLike | str | None = None, exposure: ArrayLike | str | None = None
     ) -> Numbers:
-        """eta = offset + intercept + X coef, before the link."""
+        """eta = offset + intercept + X coef, before the link.
+
+        Offset and exposure are values, or one for all rows, or the name of a column of X; columns that were named at
+        the fit are taken from X if nothing else is said.
+        """
         engine = self._prediction_engine(X, offset, exposure)
         return finite_prediction(engine, engine.native(self.coef, np.atleast_1d(self.intercept)))
 
@@ -252,8 +257,9 @@ class Fit:
         """Rows to predict for; in the coordinates of `like`, or in those of the columns as they are."""
         classes = np.size(self.intercept)
         by_class = offset if classes > 1 else None
-        X, values = split(X, {"offset": None if classes > 1 else offset, "exposure": exposure})
-        design = X if isinstance(X, Design) else self._read(X)
+        beside = self.beside(X, {"offset": None if classes > 1 else offset, "exposure": exposure})
+        rest, values = split(X, beside)
+        design = rest if isinstance(rest, Design) else self._read(X if self.schema.by_name else rest)
         shift = combined_offset(self.noise, values["offset"], values["exposure"])
         if by_class is not None:
             shift = class_offsets(by_class, design.rows, classes)
@@ -261,6 +267,19 @@ class Fit:
         centre = np.zeros(design.columns) if like is None else like.centre
         intercept = like is None or like.intercept
         return Memory(design, np.zeros(design.rows), None, shift, loss, intercept=intercept, centre=centre)
+
+    def beside(self, X: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What goes with rows to predict for: what is given, else the column that was named at the fit; a number counts
+        for all rows.
+        """
+        found = {what: self.named.get(what) if value is None else value for what, value in given.items()}
+        taken = {what: name for what, name in found.items() if given[what] is None and name is not None}
+        if taken:
+            check_named(X, taken)
+        return {
+            what: np.full(row_count(X), float(value)) if isinstance(value, numbers.Real) else value
+            for what, value in found.items()
+        }
 
     def _read(self, X: Any) -> Design:
         design = self.schema.read(X)
@@ -306,10 +325,14 @@ class Fit:
         source = opened_source(X, engine)
         if source is None:
             raise TypeError("X must be files or a Dask dataframe; for rows in memory use predict")
-        own = {what: name for what, name in self.named.items() if what in ("exposure", "offset")}
-        named = {**own, **{what: name for what, name in (("exposure", exposure), ("offset", offset)) if name}}
+        named = self.named_beside(offset, exposure)
         with watched(source, progress):
             return predict_source(self, source, Path(output), list(quantiles), named=named, keep=list(keep))
+
+    def named_beside(self, offset: str | None, exposure: str | None) -> dict[str, str]:
+        """The columns of offset and exposure: those that are named now, else those that were at the fit."""
+        given = {"offset": offset, "exposure": exposure}
+        return {what: name for what in given if (name := given[what] or self.named.get(what)) is not None}
 
     # ---- keeping -----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.design.design import reference_flags
 from neglog.design.tables import KINDS
 from neglog.distributions.registry import FAMILIES
 
@@ -64,7 +65,7 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
         "kinds": (f"a list of {', '.join(sorted(KINDS))} or null", _or_none(_list_of(lambda x: x in KINDS))),
         "levels": ("a list of levels or null", _or_none(_list_of(_or_none(_list_of(_is_level))))),
         "fill": ("a list of numbers and nulls, or null", _or_none(_list_of(_or_none(_is_number)))),
-        "reference": ("true or false", _is_flag),
+        "reference": ("true or false, or a list of these", lambda x: _is_flag(x) or _list_of(_is_flag)(x)),
     },
     "information": {
         "coefficients": ("an array", _is_array),
@@ -144,10 +145,12 @@ def _check_sizes(stored: dict[str, Any]) -> None:
         lists = [schema[name] for name in ("names", "kinds", "levels", "fill")]
         if any(one is None or len(one) != schema["columns"] for one in lists):
             raise ValueError("schema.names, kinds, levels and fill must have one entry for each of its columns")
-        less = int(schema["reference"])
+        referred = reference_flags(schema)
+        if len(referred) != schema["columns"]:
+            raise ValueError("schema.reference must be one flag, or one for each of its columns")
         columns = sum(
             len(levels) - less if levels is not None else 1 + (fill is not None)
-            for levels, fill in zip(schema["levels"], schema["fill"], strict=True)
+            for levels, fill, less in zip(schema["levels"], schema["fill"], referred, strict=True)
         )
     coef, errors = (np.array(x["array"], float) for x in (values["coef"], stored["information"]["coefficients"]))
     if coef.shape[-1:] != (columns,) or errors.shape[-1:] != (columns,):
