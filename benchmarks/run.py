@@ -2,7 +2,7 @@
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory;
-samplers, learned, left_out; trees, laws; files, cluster.
+samplers, learned, left_out; coverage; trees, laws; files, cluster.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -20,6 +20,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import accuracy
 import bayes
 import boosting
+import coverage
 import fits
 import numpy as np
 import problems
@@ -44,7 +45,15 @@ ELEMENTARY = {
     "rows": problems.rows,
     "imports": lambda: [problems.imports()],
 }
-GROUPS = (*ELEMENTARY, *fits.GROUPS, *resources.GROUPS, *bayes.GROUPS, *boosting.GROUPS, *streaming.GROUPS)
+GROUPS = (
+    *ELEMENTARY,
+    *fits.GROUPS,
+    *resources.GROUPS,
+    *bayes.GROUPS,
+    *coverage.GROUPS,
+    *boosting.GROUPS,
+    *streaming.GROUPS,
+)
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
 NUMBERS = {"neglog ms", "rival ms", "its ms", "ratio", "wanted", "× X'X", "allowed", "measured", "tolerance"}
 TITLES = {
@@ -53,6 +62,7 @@ TITLES = {
     "rivals": "Every contestant of the fits",
     "resources": "Growth, memory and unknown parameters",
     "bayes": "Posteriors and learned priors",
+    "coverage": "How often intervals of 90% hold the truth",
     "boosting": "Gradient-boosted trees",
     "streaming": "Rows in files and on a cluster",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
@@ -63,6 +73,7 @@ HEADS = {
     "rivals": fits.RIVAL_COLUMNS,
     "resources": resources.COLUMNS,
     "bayes": bayes.COLUMNS,
+    "coverage": coverage.COLUMNS,
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
     "accuracy": accuracy.COLUMNS,
@@ -126,6 +137,8 @@ def run(group, size, only, tables, tell, save):
             save()
     elif group in bayes.GROUPS:
         tables["bayes"] += bayes.GROUPS[group](size, tell)
+    elif group in coverage.GROUPS:
+        tables["coverage"] += coverage.GROUPS[group](size, tell)
     elif group in boosting.GROUPS:
         tables["boosting"] += boosting.GROUPS[group](size, tell)
     elif group in streaming.GROUPS:

@@ -1,4 +1,6 @@
-"""Standard errors against the second derivatives of the nll itself, by differences, for every noise and link."""
+"""Standard errors against the second derivatives of the nll itself, by differences, for every noise and link; for
+Laplace noise, whose nll has none, against the information that takes their place.
+"""
 
 import numpy as np
 import pytest
@@ -88,3 +90,26 @@ def test_the_summary_of_an_open_threshold_shows_its_error(rng):
     fit = Sample("huber", "identity", {"delta": None}, rng).fit(nl.Flat())
     assert 0 < fit.noise_standard_errors["delta"] < fit.noise.delta
     assert "delta" in str(fit.summary())
+
+
+@pytest.mark.parametrize("stated", [{}, {"scale": 0.3}], ids=["open", "stated"])
+@pytest.mark.parametrize("prior", [nl.Flat(), nl.Gaussian(scale=0.02), nl.Laplace(scale=0.05)], ids=str)
+def test_standard_errors_of_laplace_noise_are_those_of_its_information(prior, stated, rng):
+    X, w, p = rng.normal(size=(ROWS, 2)), rng.uniform(0.5, 2, ROWS), rng.uniform(0.5, 2, ROWS)
+    y = 2 + X @ [0.05, -0.1] + 0.3 * rng.laplace(size=ROWS) / p
+    fit = nl.fit(X, y, nl.Laplace(**stated), prior, precision=p, sample_weight=w)
+    A, scale = np.column_stack([np.ones(ROWS), X]), fit.noise.scale
+    bend = 1 / prior.scale**2 if isinstance(prior, nl.Gaussian) else 0.0
+    pull = bend * fit.coef + (np.sign(fit.coef) / prior.scale if isinstance(prior, nl.Laplace) else 0.0)
+    matrix = np.empty((4, 4))
+    matrix[:3, :3] = (A.T * (w * (p / scale) ** 2)) @ A + np.diag([0, bend, bend])
+    matrix[3, :3] = matrix[:3, 3] = np.append(0, pull)  # d/d log scale of a gradient that balances the prior's
+    matrix[3, 3] = w @ (p * np.abs(y - fit.predict(X))) / scale
+    size = 3 if stated else 4
+    wanted = np.sqrt(np.linalg.inv(matrix[:size, :size]).diagonal())
+    np.testing.assert_allclose([fit.intercept_standard_error, *fit.standard_errors], wanted[:3], rtol=1e-9)
+    assert list(fit.noise_standard_errors.values()) == pytest.approx(
+        [scale * wanted[3]] if not stated else [], rel=1e-9
+    )
+    if not isinstance(prior, nl.Laplace):
+        np.testing.assert_allclose(fit.posterior().std, wanted, rtol=1e-9)

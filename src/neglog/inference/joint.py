@@ -134,11 +134,15 @@ class Joint:
         flat = np.flatnonzero(self.task.penalty.flat[:columns])
         if classes == 1 or not len(flat):
             return None
-        shifts = np.zeros((engine.width, len(flat)))
-        for k, j in enumerate(flat):
-            shifts[np.arange(classes) * columns + j, k] = classes**-0.5
-        values, vectors = np.linalg.eigh(np.eye(engine.width) - shifts @ shifts.T)
-        return np.asarray(vectors[:, values > 0.5])
+        # Each direction within one column: columns of very different units must not be mixed.
+        differences = _contrasts(classes)
+        basis = np.zeros((engine.width, engine.width - len(flat)))
+        at = 0
+        for j in range(columns):
+            block = differences if j in flat else np.eye(classes)
+            basis[np.arange(classes) * columns + j, at : at + block.shape[1]] = block
+            at += block.shape[1]
+        return basis
 
     # ---- from the core's order to people's ---------------------------------------------------------------------------
 
@@ -173,6 +177,14 @@ class Joint:
 
     def _flat_columns(self) -> Numbers:
         return np.asarray(self.task.penalty.flat[: self.task.engine.columns][self.task.engine.places])
+
+
+def _contrasts(classes: int) -> Numbers:
+    """Orthonormal vectors that sum to 0, as columns: each class against those before it (Helmert)."""
+    contrasts = np.zeros((classes, classes - 1))
+    for k in range(1, classes):
+        contrasts[:k, k - 1], contrasts[k, k - 1] = 1.0, -k
+    return contrasts / np.linalg.norm(contrasts, axis=0)
 
 
 def slopes(target: Target, names: tuple[str, ...], eta: Numbers) -> Numbers:
