@@ -13,7 +13,7 @@ from neglog.design.selection import take_columns, take_rows
 from neglog.distributions.arrays import Numbers, all_finite, available_threads
 
 ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
-ROWS_FOR_CENTRES = 32  # centres only keep numbers small, so a few rows are enough to find them
+ROWS_FOR_CENTRES = 32  # centres only keep numbers small, so the median of a few rows is enough
 ONE = np.ones(1)
 
 
@@ -298,8 +298,10 @@ def _places(design: Design, intercept: bool, response: bool) -> Any:
 
 
 def _middle(block: Dense) -> Numbers:
-    some = block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)]
-    return np.asarray(np.add.reduce(some, axis=0, dtype=np.float64) / len(some))
+    """The median of some rows: a single huge number would take a mean far from all others."""
+    some = np.array(block.values[:: max(1, block.rows // ROWS_FOR_CENTRES)].T, np.float64, order="C")
+    some.partition(some.shape[1] // 2)
+    return np.ascontiguousarray(some[:, some.shape[1] // 2])
 
 
 def _centres(design: Design, intercept: bool) -> Numbers:

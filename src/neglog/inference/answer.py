@@ -10,7 +10,7 @@ from neglog.design.design import Design, Schema
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.targets import Target
-from neglog.solvers.objective import Objective
+from neglog.solvers.objective import Gauge, Objective
 from neglog.solvers.penalty import Penalty
 
 SAMPLE_SHARE = 1 / 16  # of the rows, for the start
@@ -69,14 +69,10 @@ class Task:
             factor=factor,
         )
 
-    def gauge(self, engine: Any, penalty: Penalty) -> Numbers | None:
-        """For classes: the matrix that averages each unpenalised coefficient over them."""
+    def gauge(self, engine: Any, penalty: Penalty) -> Gauge | None:
+        """For classes: which coefficients have a mean over them that means nothing."""
         classes = self.engine.loss.classes
-        if classes == 1:
-            return None
-        columns = engine.width // classes
-        flat = penalty.flat[:columns].astype(float)
-        return np.tile(np.diag(flat / classes), (classes, classes))
+        return None if classes == 1 else Gauge(classes, penalty.flat[: engine.width // classes])
 
     def wide_penalty(self, wide: Memory) -> Penalty:
         """The penalty with a place for the response, which has none."""

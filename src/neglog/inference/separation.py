@@ -41,11 +41,18 @@ def separating_direction(task: Task) -> Numbers | None:
 
 
 def _direction(task: Task, engine: Memory, X: Numbers, y: Numbers) -> Numbers | None:
-    scale = np.abs(X).max(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
+    scale = _sizes(X)
     gains, fixed = _constraints(task, X / scale, y)
+    gains, fixed = (rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300) for rows in (gains, fixed))
     found = _programme(gains, fixed) if len(gains) else None
     return None if found is None else found / np.tile(scale, engine.loss.classes)
+
+
+def _sizes(X: Numbers) -> Numbers:
+    """A usual size of each column where it is not 0: beside the largest the others may be too small to be seen."""
+    sizes = np.abs(X)
+    usual = np.nanmedian(np.where(sizes > 0, sizes, np.nan), axis=0)
+    return np.where(usual > 0, usual, 1.0)
 
 
 def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:

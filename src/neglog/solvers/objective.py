@@ -23,6 +23,21 @@ class Engine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Gauge:
+    """Coefficients of classes that no prior holds: all classes may be shifted alike in any of the `flat` columns."""
+
+    classes: int
+    flat: Numbers  # a mask over the columns
+
+    def held(self, diagonal: Numbers) -> Numbers:
+        """A curvature for the mean over the classes: in each column as large as that of the classes themselves, so that
+        the unit of one column says nothing about another.
+        """
+        each = diagonal.reshape(self.classes, -1).mean(axis=0)
+        return np.tile(np.diag(np.where(self.flat, each, 0.0) / self.classes), (self.classes, self.classes))
+
+
 @dataclass(slots=True)
 class Point:
     """The objective at theta: all of it, and the derivatives of its smooth part."""
@@ -63,7 +78,7 @@ class Objective:
         dispersion: Dispersion,
         *,
         convex: bool = True,
-        gauge: Numbers | None = None,
+        gauge: Gauge | None = None,
         factor: float = 1.0,
         steady: bool = True,
     ) -> None:
@@ -144,7 +159,7 @@ class Objective:
             hessian = gram * profile.slope
         diagonal = hessian.reshape(-1)[:: len(hessian) + 1]
         if self.gauge is not None:  # classes may all be shifted alike: hold their mean where it is
-            hessian += self.gauge * diagonal.mean()
+            hessian += self.gauge.held(diagonal)
         diagonal += self.penalty.bend
         if profile.bend and not self.penalty.flat.all():
             # -r r', concave: left out where it would outweigh the rest, which far from the optimum it may
