@@ -21,7 +21,9 @@ constexpr std::size_t lanes = 2;
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
-using Lanes = double __attribute__((vector_size(lanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+// Attributes stand before the `=`: after the type, clang drops `aligned` in silence, and rows need not be aligned.
+using Lanes __attribute__((vector_size(lanes * sizeof(double)), aligned(sizeof(double)), may_alias)) = double;
+static_assert(alignof(Lanes) == alignof(double), "rows are read wherever they begin");
 #else
 struct Lanes {
     double value[lanes];
@@ -55,8 +57,9 @@ NEGLOG_VECTOR_LOOP void pack_column(std::size_t rows, const Number* __restrict x
 }
 
 #if defined(__AVX__)
-using Four = double __attribute__((vector_size(32), aligned(8), may_alias));
-using FourSingle = float __attribute__((vector_size(16), aligned(4), may_alias));
+using Four __attribute__((vector_size(32), aligned(8), may_alias)) = double;
+using FourSingle __attribute__((vector_size(16), aligned(4), may_alias)) = float;
+static_assert(alignof(Four) == alignof(double) && alignof(FourSingle) == alignof(float), "rows are read wherever they begin");
 inline Four four(const double* x) { return *reinterpret_cast<const Four*>(x); }
 inline Four four(const float* x) { return __builtin_convertvector(*reinterpret_cast<const FourSingle*>(x), Four); }
 #endif
