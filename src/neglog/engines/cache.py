@@ -66,7 +66,8 @@ def cached(source: Any, encoder: Encoder, directory: str | os.PathLike[str]) -> 
 def _told(source: Any, copy: Any, rows: int, everything: int | None) -> None:
     """Whoever watches the files hears of the passes over their copy."""
     source.passes, source.nats = copy.passes, getattr(copy, "nats", None)
-    source.watch(rows, everything)
+    if source.watch is not None:  # who need not watch for as long as the copy is read
+        source.watch(rows, everything)
 
 
 def _name(source: Files, encoder: Encoder) -> str:

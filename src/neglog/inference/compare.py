@@ -33,10 +33,12 @@ from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning
 from neglog.inference.streamed import fold_of
 from neglog.inference.streamed_compare import CLASSES, ROWS_TO_LEARN, compare_source, open_for_all
+from neglog.inference.watching import tells
 
 NOISES = (Gaussian, Laplace, Huber, LogNormal, Poisson, Gamma, Tweedie, Bernoulli)
 
 
+@tells
 def compare(
     X: Any,
     y: ArrayLike | str,
@@ -60,7 +62,7 @@ def compare(
     noises    which to try, as objects or text ("gamma", "tweedie(power=1.5)"); by default all that can explain y
     prior     of the coefficients; by default a Gaussian whose scale is learned in every fold
     missing   and rare say what to do with missing values and rare levels, as in `nl.fit`
-    progress  is called before every fit, with a sentence and the share of the work that is done
+    progress  True shows a bar; a function is called before every fit, with a sentence and the share that is done
     engine    and cache are those of `nl.fit`, for files
 
     The fold of a row is a hash of its number, so that folds are the same wherever the rows are.

@@ -120,7 +120,8 @@ def column_spreads(engine: Memory, w: Numbers | None) -> Numbers:
             parts.append(np.sqrt(np.maximum(square - mean * mean, 0.0)))
             sizes.append(np.abs(middle) + np.sqrt(square))
         elif isinstance(block, Codes):
-            share = np.bincount(block.codes, weights=w, minlength=len(block.levels)) / total
+            # rare levels have the code -1
+            share = np.bincount(block.codes + 1, weights=w, minlength=len(block.levels) + 1)[1:] / total
             parts.append(np.sqrt(share * (1 - share))[int(block.reference) :])
             sizes.append(np.ones(block.columns))
         else:

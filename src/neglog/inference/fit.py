@@ -20,12 +20,13 @@ from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
 from neglog.inference.diagnosis import diagnose
 from neglog.inference.evidence import is_open, learn, on_unit_variance
-from neglog.inference.opening import open_source, opened_source, watched
+from neglog.inference.opening import open_source, opened_source
 from neglog.inference.prior_terms import make_penalty
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning, checked, class_offsets, combined_offset
 from neglog.inference.solve import solve
 from neglog.inference.targets import make_target
+from neglog.inference.watching import watched
 
 
 def fit(

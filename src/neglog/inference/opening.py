@@ -3,8 +3,6 @@ once, checks it, and keeps a sample.
 """
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,41 +49,6 @@ def opened_source(X: Any, engine: str | None) -> Any:
     if engine is not None:
         raise TypeError(f'engine="dask" reads files or a Dask dataframe, but X is a {type(X).__name__}')
     return SparkRows(X) if is_spark(X) else None
-
-
-@contextmanager
-def watched(source: Any, progress: bool | Callable[[str], None] | None) -> Iterator[None]:
-    """Passes over the source are told to `progress`, or shown as a bar."""
-    if callable(progress):
-        source.watch = lambda rows, everything: progress(_step(source, rows, everything))
-        try:
-            yield
-        finally:
-            source.watch = None
-        return
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("reading", total=None)
-
-        def show(rows: int, everything: int | None) -> None:
-            bar.update(line, completed=rows, total=everything, description=_step(source, rows, everything))
-
-        source.watch = show
-        try:
-            yield
-        finally:
-            source.watch = None
-
-
-def _step(source: Any, rows: int, everything: int | None) -> str:
-    text = f"pass {source.passes}: {rows:,} of {everything:,} rows" if everything else f"pass 1: {rows:,} rows"
-    nats = getattr(source, "nats", None)
-    return text if nats is None else f"{text}, {nats:.4f} nats a row before it"
 
 
 class RowError(ValueError):

@@ -319,8 +319,9 @@ class Fit:
         X is a path, a glob, a directory or a Dask dataframe, as in `nl.fit`; the columns of offset and exposure are by
         default those of the fit. The directory appears when all of it is written; the number of rows comes back.
         """
-        from neglog.inference.opening import opened_source, watched
+        from neglog.inference.opening import opened_source
         from neglog.inference.predictions import predict_source
+        from neglog.inference.watching import watched
 
         source = opened_source(X, engine)
         if source is None:

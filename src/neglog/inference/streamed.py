@@ -6,6 +6,7 @@ stays in memory.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -164,7 +165,9 @@ class Streamed(Memory):
         loss, gradient, gram = self.pieces.total(evaluate, self.target, self.loss, theta, curvature, expected)
         source: Any = self.pieces.source
         if getattr(source, "watch", None) is not None and not self.loss.response:
-            source.nats = self._nats_of_sample(theta)
+            source.nats = None
+            with suppress(Exception):  # a noise with open parameters has no nats yet; what is shown ends no fit
+                source.nats = self._nats_of_sample(theta)
         return float(loss), gradient, gram
 
     def _nats_of_sample(self, theta: Numbers) -> float:
