@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/neglog/_core/*.* src/neglog/_core/bindings/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test check bench docs docs-test readme clean
+.PHONY: demo test fuzz check bench docs docs-test readme clean
 
 demo: $(VENV)/installed
 	mkdir -p build
@@ -13,6 +13,10 @@ demo: $(VENV)/installed
 
 test: $(VENV)/tested
 	$(BIN)/python -m pytest -n auto
+
+# 20,000 random problems, each judged by objectives of its own; `$(BIN)/python tests/fuzz/run.py --seed N` looks at one
+fuzz: $(VENV)/tested
+	$(BIN)/python tests/fuzz/run.py
 
 check: $(VENV)/checked
 	$(BIN)/ruff check .
