@@ -23,7 +23,9 @@ struct Slopes {
 
 constexpr double sqrt_half = std::numbers::sqrt2 / 2;
 
-enum class Curvature { observed, expected };
+// `guide` is what a search steps by where the second derivative misleads: the information, and for a loss with straight tails the
+// secant psi(z) / z, whose parabola lies above the loss, so that its minimum never overshoots (iteratively reweighted squares).
+enum class Curvature { observed, expected, guide };
 
 // ---- location families ---------------------------------------------------------------------------------------
 
@@ -50,18 +52,20 @@ struct SqrtLocation {
     static LocationLink at(double eta) { return {eta * eta, 2.0 * eta, 2.0, eta < 0}; }
 };
 
-// rho(z), psi = rho', psi' at a standardised residual z, and the Fisher information E[psi^2] at scale one.
+// rho(z), psi = rho', psi' at a standardised residual z, the Fisher information E[psi^2] at scale one, and the guide of a search.
 struct Square {
     static double rho(double z, double) { return 0.5 * z * z; }
     static double psi(double z, double) { return z; }
     static double bend(double, double) { return 1.0; }
     static double information(double) { return 1.0; }
+    static double guide(double, double) { return 1.0; }
 };
 struct Absolute {  // at the kink z = 0 the subgradient 0; no curvature anywhere, although the information is 1
     static double rho(double z, double) { return absolute(z); }
     static double psi(double z, double) { return z > 0 ? 1.0 : (z < 0 ? -1.0 : z); }
     static double bend(double z, double) { return z == z ? 0.0 : z; }
     static double information(double) { return 1.0; }
+    static double guide(double, double) { return 1.0; }
 };
 struct HuberLoss {  // the threshold itself belongs to the quadratic part
     static double rho(double z, double delta) {
@@ -76,6 +80,7 @@ struct HuberLoss {  // the threshold itself belongs to the quadratic part
         const double tails = std::exp(-0.5 * delta * delta) / delta;
         return centre / (centre + tails);
     }
+    static double guide(double z, double delta) { return absolute(z) <= delta ? 1.0 : delta / absolute(z); }
 };
 
 // bend * turn^2, and 0 where there is no bend even if the square overflows
@@ -96,6 +101,8 @@ struct Location {
         const double turn = sharpness * link.d1;
         if constexpr (curvature == Curvature::expected)
             return {down * link.d1, Loss::information(delta) * (turn * turn)};
+        else if constexpr (curvature == Curvature::guide)
+            return {down * link.d1, Loss::guide(z, delta) * (turn * turn)};
         else
             return {down * link.d1, curved(Loss::bend(z, delta), turn) + down * link.d2};
     }
@@ -197,12 +204,12 @@ struct PowerVariance {
         const auto [A, B, p] = Law::template monomials<Link>(y, eta, p0, p1);
         constexpr double c = Link::exponent;
         if constexpr (c == 0)
-            return {A - B, curvature == Curvature::expected ? A : (2.0 - p) * A + (p - 1.0) * B};
+            return {A - B, curvature != Curvature::observed ? A : (2.0 - p) * A + (p - 1.0) * B};
         // t = c log eta: t' = c / eta, t'' = -c / eta^2. Collected by monomial, so that nothing cancels.
         const double i = 1.0 / eta;
         if (c == 1 && Law::takes_any_mean(p0)) return {(eta - y) * p1, p1};  // Gaussian: eta may be 0
         const double observed = (c * c * (2.0 - p) - c) * A + (c * c * (p - 1.0) + c) * B;
-        return {c * (A - B) * i, (curvature == Curvature::expected ? c * c * A : observed) * (i * i)};
+        return {c * (A - B) * i, (curvature != Curvature::observed ? c * c * A : observed) * (i * i)};
     }
 };
 
@@ -294,7 +301,7 @@ struct Binary {
     static Slopes slopes(double y, double eta, double, double) {
         const BinaryLink link = Link::at(eta);
         const double gradient = (y == 0 ? 0.0 : -y * link.yes1) + (y == 1 ? 0.0 : -(1.0 - y) * link.no1);
-        if constexpr (curvature == Curvature::expected)
+        if constexpr (curvature != Curvature::observed)
             return {gradient, link.yes1 == 0 || link.no1 == 0 ? 0.0 : -link.yes1 * link.no1};
         return {gradient, (y == 0 ? 0.0 : -y * link.yes2) + (y == 1 ? 0.0 : -(1.0 - y) * link.no2)};
     }

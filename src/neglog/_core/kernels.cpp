@@ -93,7 +93,7 @@ NEGLOG_VECTOR_LOOP void loss_loop(std::size_t n, const double* __restrict y, con
 template <class Formula>
 constexpr Kernel kernel(const char* family, const char* link) {
     return {family, link, nll_loop<Formula>, slopes_loops<Formula, Curvature::observed>, slopes_loops<Formula, Curvature::expected>,
-            loss_loop<Formula, Curvature::observed>, loss_loop<Formula, Curvature::expected>};
+            loss_loop<Formula, Curvature::observed>, loss_loop<Formula, Curvature::guide>};
 }
 
 template <class Link>

@@ -30,7 +30,7 @@ struct Kernel {
     SlopesLoops observed;
     SlopesLoops expected;
     LossLoop observed_loss;
-    LossLoop expected_loss;
+    LossLoop guide_loss;
 };
 
 // What the exact solver of the absolute loss is made of; absolute_loops.hpp says what each does.

@@ -166,7 +166,7 @@ class Worker {
     void loss() {
         const double* y = pass_.response ? zeros() : y_.at(begin_, rows_);
         const double *p0 = p0_.at(begin_, rows_), *p1 = p1_.at(begin_, rows_);
-        const LossLoop loop = pass_.expected ? pass_.kernel->expected_loss : pass_.kernel->observed_loss;
+        const LossLoop loop = pass_.expected ? pass_.kernel->guide_loss : pass_.kernel->observed_loss;
         loop(rows_, y, eta_.get(), p0, p1, value_.get(), gradient_.get(), curvature_.get());
         if (pass_.weight.data) {
             const double* weight = weight_.at(begin_, rows_);

@@ -80,7 +80,7 @@ struct Panels {
 struct Pass {
     const Kernel* kernel = nullptr;  // null: no loss; the Gram matrix is that of the weights
     std::size_t classes = 1;         // more than one: softmax, theta and gradient have a row of coefficients per class
-    bool expected = false;           // the Fisher information in place of the second derivative
+    bool expected = false;           // the guide of a search (families.hpp) in place of the second derivative
     bool response = false;           // y - offset, less its centre, is a column; the loss is then that of 0 and the products
     double response_centre = 0.0;
     Source y, weight, offset, p0, p1;

@@ -82,7 +82,12 @@ struct Descent {
             const double away = x[j] - kink[j];
             right[a] = -(gradient[j] + (away > 0 ? lambda[j] : (away < 0 ? -lambda[j] : 0.0)));
         }
-        if (m == 0 || solve_positive(set, m, matrix.data(), right.data(), step.data()) < 1e-13) return;
+        if (m == 0) return;
+        if (solve_positive(set, m, matrix.data(), right.data(), step.data()) < 1e-13) {
+            // A singular matrix leaves directions straight: with a little more curvature the way along them is long, up to a kink.
+            for (std::size_t a = 0; a < m; ++a) matrix[a * (m + 1)] *= 1 + 1e-9;
+            if (solve_positive(set, m, matrix.data(), right.data(), step.data()) < 1e-13) return;
+        }
         double length = 1.0;
         std::size_t first = m;
         for (std::size_t a = 0; a < m; ++a) {

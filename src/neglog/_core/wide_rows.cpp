@@ -26,7 +26,7 @@ double run_wide_rows(const InstructionSet& set, const Table& table, const Pass& 
     const double* theta = pass.theta + first;
     const double shift = (first ? pass.theta[0] : 0.0) - set.dot(columns, block.centre, theta);
     std::vector<double> values(parts, 0.0), sums(parts, 0.0), gradients(pass.gradient ? parts * columns : 0, 0.0);
-    const LossLoop loop = pass.expected ? pass.kernel->expected_loss : pass.kernel->observed_loss;
+    const LossLoop loop = pass.expected ? pass.kernel->guide_loss : pass.kernel->observed_loss;
     over_parts(parts, threads, [&](std::size_t part) {
         SourceBlock ys(pass.y), weights(pass.weight), offsets(pass.offset), p0s(pass.p0), p1s(pass.p1);
         double eta[most_rows], value[most_rows], slope[most_rows], bend[most_rows];

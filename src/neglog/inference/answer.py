@@ -67,6 +67,7 @@ class Task:
             steady=steady,
             gauge=self.gauge(engine, penalty),
             factor=factor,
+            rows=self.engine.rows,
         )
 
     def gauge(self, engine: Any, penalty: Penalty) -> Gauge | None:

@@ -1,4 +1,4 @@
-"""Huber noise with its scale."""
+"""Huber noise: its scale, stated or fitted."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,13 +12,53 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.general import answer_of, finish, solve_general, start
 from neglog.inference.targets import HuberTarget
 from neglog.solvers.concomitant import ConcomitantObjective
+from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton
 
+NARROW = 0.3  # of the median residual: rows beyond a smaller threshold have no curvature to step by
+TIGHTER = 0.1  # each threshold beside the one before, on the way to a narrow one
+SETTLED = 1e-10  # relative change of a scale below which none counts
+MOST_SCALES = 60  # to look at
+SMALLEST = 1e-9  # of a first guess: a best scale below this is on its way to 0
+SUSPICIOUS = 1e-3  # of a first guess: whether a scale below this explains the residuals is worth a pass
 
-def solve_huber(task: Task, target: HuberTarget) -> Answer:
-    """With 1 / scale as the coefficient of y where that is possible: the objective is then convex in both."""
+
+def solve_stated(task: Task, target: HuberTarget, theta: Numbers | None = None) -> Answer:
+    """With its scale stated. Where the threshold is small beside the residuals, by way of wider ones.
+
+    scale and delta both times k leave the straight tails as they are and widen the parabola between them by k^2: the
+    minimum moves little from one k to the next, and each is a few steps from the one before.
+    """
+    if theta is not None:
+        return solve_general(task, theta)
+    some = task.in_memory()
+    theta, steps = start(some), 0
+    engine, y, p = some.engine, some.target.y, some.target.p
+    rows = some.sample() or slice(None)
+    if rows != slice(None):
+        engine, y, p = engine.take(rows), y[rows], None if p is None else p[rows]
+    link, delta, scale = target.noise.link, target.noise.delta, target.noise.scale
+    away = np.abs(y - np.asarray(link.inverse(engine.predict(theta)))) * (1.0 if p is None else np.sqrt(p))
+    wide, threshold = float(np.median(away)), float(delta * scale)
+    while np.isfinite(wide) and threshold < NARROW * wide:
+        k = (wide / threshold) ** 0.5
+        known = some.target.with_noise(target.noise._replaced(_scale=scale * k, _delta=delta * k))
+        objective = replace(some, target=known).objective(engine.with_loss(known.taken(rows).loss), rows)
+        first = (newton if task.penalty.smooth else proximal_newton)(objective, theta, 0.3, 25)
+        if not np.isfinite(first.point.value):
+            break
+        theta, steps, wide = first.point.theta, steps + first.iterations, wide * TIGHTER
+    answer = solve_general(task, theta)
+    answer.iterations += steps
+    return answer
+
+
+def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
+    """With 1 / scale as the coefficient of y where that is possible: the objective is then convex in both. From the
+    answer to a question like this one, if it is given.
+    """
     if not task.penalty.smooth or target.noise.link.name != "identity":
-        return _alternate_scale(task, target)
+        return _search_scale(task, target, near)
     wide = task.engine.with_loss(target.response_loss())
     place = wide.response_place
     known = task.in_memory().target.y
@@ -32,13 +72,16 @@ def solve_huber(task: Task, target: HuberTarget) -> Answer:
     theta[place] = -tau
     if wide.intercept:
         theta[0] = centre * tau
+    if near is not None and near.noise.scale > 0:
+        tau = 1 / near.noise.scale
+        theta = np.insert(near.theta * tau, place, -tau)
 
     def objective(engine: Memory, part: slice | None) -> ConcomitantObjective:
         count = target.total() if part is None else task.weight_of(part)
         return ConcomitantObjective(engine, penalty, count, place, target.total() / count)
 
     matrix = None
-    rows = task.sample()
+    rows = task.sample() if near is None else None
     if rows is not None:
         first = newton(objective(wide.take(rows), rows), theta, 0.3, 50)
         theta, matrix = first.point.theta, None if first.null is not None else first.point.hessian
@@ -46,36 +89,78 @@ def solve_huber(task: Task, target: HuberTarget) -> Answer:
     tau = -solution.point.theta[place]
     answer = answer_of(task, solution)
     answer.theta = np.delete(solution.point.theta, place) / tau
-    answer.noise = target.noise._replaced(_scale=float(1 / tau))
+    scale = float(1 / tau)
+    if not answer.converged or scale < SUSPICIOUS * spread:  # it may be on its way to 0
+        explained = task.total(scale_sums, answer.theta, target.noise.delta, scale)[0]
+        if explained < 0.5 * target.total():
+            scale, answer.converged = _vanished(target), False
+    answer.noise = target.noise._replaced(_scale=scale)
     if answer.null is not None:
         answer.null = np.delete(answer.null, place, axis=0)
     return answer
 
 
-def _alternate_scale(task: Task, target: HuberTarget) -> Answer:
-    """Coefficients at the scale, scale at the coefficients, in turn."""
-    theta = start(task)
-    scale, delta = 0.0, target.noise.delta
+def _search_scale(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
+    """The coefficients at each of several scales: where the nll's slope in log scale is 0.
+
+    The best scale at the coefficients found always lies on the way to the root: it brackets it. Secants do the rest.
+    """
+    last, steps = near, 0
+    noise, total = target.noise, target.total()
+
+    def at(log_scale: float) -> tuple[float, float]:
+        """The slope, and the log of the best scale at the coefficients found."""
+        nonlocal last, steps
+        known = target.with_noise(noise._replaced(_scale=float(np.exp(log_scale))))
+        here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
+        last = solve_stated(here, known, None if last is None else last.theta)
+        steps += max(last.iterations, 1)
+        sums = partial(task.total, scale_sums, last.theta, noise.delta)
+        value, _ = sums(known.noise.scale)
+        best = huber_scale(sums, total, known.noise.scale)
+        return total - value, float(np.log(best)) if best > 0 else -np.inf
+
+    first = x = float(np.log(_rough_scale(task, near)))
+    low, high, reach = -np.inf, np.inf, 1.0
+    enough = min(max(1e-3 * task.tol, SETTLED), 1e-6)
+    before: tuple[float, float] | None = None
+    settled = False
+    for _ in range(MOST_SCALES):
+        slope, best = at(x)
+        if best < first + np.log(SMALLEST):
+            best = -np.inf
+            break
+        low, high = (x, high) if slope < 0 else (low, x)
+        following = best
+        if before is not None and (slope - before[1]) * (x - before[0]) > 0:
+            following = x - slope * (x - before[0]) / (slope - before[1])
+        settled = max(abs(best - x), abs(following - x)) <= enough or high - low <= enough
+        if settled:
+            break
+        if not low < following < high or not np.isfinite(high - low):
+            following, reach = x + reach * (best - x), 2 * reach  # a short step, but in the right direction
+        if not low < following < high:
+            following = 0.5 * (low + high)
+        before, x = (x, slope), following
+    assert last is not None
+    last.engine, last.iterations = task.engine, steps
+    last.noise = noise._replaced(_scale=float(np.exp(best)) if np.isfinite(best) else _vanished(target))
+    last.converged = last.converged and settled
+    return last
+
+
+def _vanished(target: HuberTarget) -> float:
+    """Stands for a scale of 0: too small beside y for any residual that is not an error of rounding."""
+    return float(1e-18 * np.max(np.abs(target.y))) or 1e-320
+
+
+def _rough_scale(task: Task, near: Answer | None) -> float:
+    if near is not None and near.noise.scale > 0:
+        return float(near.noise.scale)
     some = task.in_memory()
-    residuals = some.target.y - some.engine.predict(theta)
-    following = float(np.median(np.abs(residuals))) * 1.4826 or 1.0
-    iterations = 0
-    while True:
-        scale = following
-        known = target.with_noise(target.noise._replaced(_scale=scale))
-        engine = task.engine.with_loss(known.loss)
-        left = task.max_iter - iterations
-        answer = solve_general(replace(task, target=known, engine=engine, max_iter=left), theta)
-        theta, iterations = answer.theta, iterations + max(answer.iterations, 1)
-        following = huber_scale(partial(task.total, scale_sums, theta, delta), target.total(), scale)
-        answer.engine, answer.noise, answer.iterations = (
-            task.engine,
-            target.noise._replaced(_scale=following),
-            iterations,
-        )
-        if abs(following / scale - 1) <= 1e-10 or iterations >= task.max_iter:
-            answer.converged = answer.converged and abs(following / scale - 1) <= 1e-10
-            return answer
+    location = np.asarray(some.target.noise.link.inverse(some.engine.predict(start(some))))
+    away = np.abs(some.target.y - location) * (1.0 if some.target.p is None else np.sqrt(some.target.p))
+    return float(np.median(away)) * 1.4826 or float(np.mean(away)) or 1.0
 
 
 def scale_sums(task: Task, theta: Numbers, delta: float, scale: float) -> tuple[float, float]:
@@ -89,9 +174,11 @@ def scale_sums(task: Task, theta: Numbers, delta: float, scale: float) -> tuple[
 
 
 def huber_scale(sums: Callable[[float], tuple[float, float]], total: float, scale: float) -> float:
-    """The root of mean(z psi(z)) = 1 in the scale, by Newton's method in 1 / scale."""
+    """The root of mean(z psi(z)) = 1 in the scale, by Newton's method in 1 / scale; 0 if every residual is."""
     for _ in range(100):
         value, tilt = sums(scale)
+        if not tilt > 0:
+            return 0.0
         following = scale / max(1 - (value - total) / tilt, 0.1)
         if abs(following / scale - 1) <= 1e-14:
             break

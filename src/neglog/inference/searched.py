@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task, sample_nll
 from neglog.inference.compound import Compound, constants_of
 from neglog.inference.general import solve_general
-from neglog.inference.huber import solve_huber
+from neglog.inference.huber import solve_huber, solve_stated
 from neglog.inference.targets import HuberTarget, with_precision
 from neglog.solvers import scalar
 
 # among which Huber's is looked for, in units of the scale; beyond the last the noise is Gaussian to eight digits
 THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 4.2, 6.0)
 SEVERAL_OPTIMA = 10_000  # rows up to which the nll may have several optima in the threshold that matter
+FEW_ROWS, DENSE = 1_000, 40  # rows up to which so many thresholds are looked at
+SEVERAL = 3  # optima that are followed to their ends
 POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
 # For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,
 # and the density at whole numbers grows without end.
@@ -52,10 +55,10 @@ def solve_power(task: Task, near: Answer | None = None) -> Answer:
     rough = replace(task, tol=max(task.tol, 1e-3))  # for the first powers, which are only stepping stones
     tried = 0
 
-    def at(power: float, theta: Numbers | None) -> tuple[float, Answer]:
+    def at(power: float, last: Answer | None) -> tuple[float, Answer]:
         nonlocal tried
         tried += 1
-        begin = near.theta if near is not None and theta is None else theta
+        begin = near.theta if near is not None and last is None else None if last is None else last.theta
         slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, begin, curvature[0])
         return slope, answer
 
@@ -67,7 +70,7 @@ def solve_power(task: Task, near: Answer | None = None) -> Answer:
     low, high = LEAST_POWER_OF_COUNTS if whole else POWERS[0], POWERS[1]
     power, answer = _searched(at, low, high, min(max(first, low + step), high - step), step, 0.01 * task.tol)
     if tried <= 2:
-        _, answer = at(power, answer.theta)
+        _, answer = at(power, answer)
     if scalar.at_edge(power, low, high):
         answer.converged = False
         answer.notes.append(
@@ -84,31 +87,20 @@ def solve_power(task: Task, near: Answer | None = None) -> Answer:
 
 def solve_threshold(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
     """Huber noise whose threshold is open; near the one of another answer, if there is one."""
-
-    def at_threshold(log_delta: float, _: Numbers | None) -> tuple[float, Answer]:
-        delta = float(np.exp(log_delta))
-        known = target.at_threshold(delta)
-        here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
-        answer = solve_huber(here, known) if known.open else solve_general(here)
-        return delta * float(task.total(threshold_slope, answer.noise, answer.theta)), answer
-
-    def nats(answer: Answer) -> float:
-        penalty = answer.penalty.quadratic(answer.theta)[0] + answer.penalty.absolute(answer.theta)
-        return float(task.total(sample_nll, answer.noise, answer.theta)) + penalty
-
     ends = low, high = float(np.log(THRESHOLDS[0])), float(np.log(THRESHOLDS[-1]))
-    first, step = float(np.log(1.345)), 0.3
-    if task.engine.streamed:
-        small = task.in_memory()
-        assert isinstance(small.target, HuberTarget)
-        first, step = float(np.log(solve_threshold(small, small.target).noise.delta)), 0.03
-    elif near is not None:
-        first, step = float(np.log(near.noise.delta)), 0.1
-        low, high = max(low, first - 1), min(high, first + 1)
+    if near is None and not task.engine.streamed and task.engine.rows <= SEVERAL_OPTIMA:
+        log_delta, answer = _best_threshold(task, target)
+    else:
+        first, step = float(np.log(1.345)), 0.3
+        if task.engine.streamed:
+            small = task.in_memory()
+            assert isinstance(small.target, HuberTarget)
+            first, step = float(np.log(solve_threshold(small, small.target).noise.delta)), 0.03
+        elif near is not None:
+            first, step = float(np.log(near.noise.delta)), 0.1
+            low, high = max(low, first - 1), min(high, first + 1)
         first = min(max(first, low + step), high - step)
-    elif task.engine.rows <= SEVERAL_OPTIMA:
-        low, first, high = _best_of(np.log(THRESHOLDS), lambda x: nats(at_threshold(x, None)[1]))
-    log_delta, answer = _searched(at_threshold, low, high, first, step, 0.01 * task.tol)
+        log_delta, answer = _searched(partial(_at_threshold, task, target), low, high, first, step, 0.01 * task.tol)
     if scalar.at_edge(log_delta, *ends):
         answer.converged = False
         answer.notes.append(
@@ -120,12 +112,52 @@ def solve_threshold(task: Task, target: HuberTarget, near: Answer | None = None)
     return answer
 
 
-def _best_of(points: Numbers, value: Callable[[float], float]) -> tuple[float, float, float]:
-    """The point with the least value, or one near it if it is the first or the last, between its neighbours."""
-    best = int(np.argmin([value(float(x)) for x in points]))
-    low, high = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
-    inside = points[best] if low < points[best] < high else 0.5 * (low + high)
-    return float(low), float(inside), float(high)
+def _at_threshold(task: Task, target: HuberTarget, log_delta: float, last: Answer | None) -> tuple[float, Answer]:
+    """The slope of the nll in the log of the threshold, and the answer there, from the one at another threshold."""
+    delta = float(np.exp(log_delta))
+    known = target.at_threshold(delta)
+    here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
+    if known.open:
+        answer = solve_huber(here, known, last)
+    else:
+        answer = solve_stated(here, known, None if last is None else last.theta)
+    return delta * float(task.total(threshold_slope, answer.noise, answer.theta)), answer
+
+
+def _best_threshold(task: Task, target: HuberTarget) -> tuple[float, Answer]:
+    """The best of all optima that a grid of thresholds shows, each followed to its end, and of the ends of the grid."""
+
+    def nats(answer: Answer) -> float:
+        penalty = answer.penalty.quadratic(answer.theta)[0] + answer.penalty.absolute(answer.theta)
+        value = float(task.total(sample_nll, answer.noise, answer.theta)) + penalty
+        return value if np.isfinite(value) else np.inf
+
+    rough = replace(task, tol=max(task.tol, 1e-4))
+    dense = task.engine.rows <= FEW_ROWS and task.penalty.smooth
+    grid = np.log(np.geomspace(THRESHOLDS[0], THRESHOLDS[-1], DENSE) if dense else THRESHOLDS)
+    slopes: list[float] = []
+    answers: list[Answer] = []
+    last: Answer | None = None
+    for x in grid[::-1]:  # from nearly Gaussian noise on, whose fit is the easiest
+        slope, last = _at_threshold(rough, target, float(x), last)
+        slopes.insert(0, slope)
+        answers.insert(0, last)
+        if not np.isfinite(slope) or last.noise.scale <= 1e-16 * max(np.max(np.abs(target.y)), 1e-300):
+            return 0.0, last  # residuals of 0: no threshold is better than another
+    values = [nats(answer) for answer in answers]
+    optima = [i for i in range(len(grid) - 1) if slopes[i] < 0 <= slopes[i + 1]]
+    optima.sort(key=lambda i: min(values[i], values[i + 1]))
+    found = [(values[i], float(grid[i]), answers[i]) for i in (0, len(grid) - 1)]
+    for i in optima[:SEVERAL]:
+        low, high = float(grid[i]), float(grid[i + 1])
+        at = partial(_at_threshold, task, target)
+        begin = answers[i] if values[i] < values[i + 1] else answers[i + 1]
+        middle = low - slopes[i] * (high - low) / (slopes[i + 1] - slopes[i])
+        log_delta, answer = _searched(at, low, high, middle, 0.1 * (high - low), 0.01 * task.tol, begin)
+        found.append((nats(answer), log_delta, answer))
+    _, log_delta, answer = min(found, key=lambda one: one[0])
+    answer.iterations += len(grid)
+    return log_delta, answer
 
 
 def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
@@ -135,18 +167,19 @@ def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
 
 
 def _searched(
-    at: Callable[[float, Numbers | None], tuple[float, Answer]],
+    at: Callable[[float, Answer | None], tuple[float, Answer]],
     low: float,
     high: float,
     first: float,
     step: float,
     tol: float,
+    near: Answer | None = None,
 ) -> tuple[float, Answer]:
-    """The answer at the root of the slope; each fit starts from the one before."""
+    """The answer at the root of the slope; each fit starts from the one before, the first from one that is near."""
     answers: list[Answer] = []
 
     def slope(x: float) -> float:
-        value, answer = at(x, answers[-1].theta if answers else None)
+        value, answer = at(x, answers[-1] if answers else near)
         answers.append(answer)
         return value
 

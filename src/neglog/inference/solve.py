@@ -9,7 +9,7 @@ from neglog.inference.absolute import solve_absolute
 from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.general import WIDE, answer_of, solve_general
-from neglog.inference.huber import solve_huber
+from neglog.inference.huber import solve_huber, solve_stated
 from neglog.inference.searched import solve_power, solve_threshold
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
@@ -34,8 +34,8 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
         return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
         return solve_threshold(task, target, near)
-    if isinstance(target, HuberTarget) and target.open:
-        return solve_huber(task, target)
+    if isinstance(target, HuberTarget):
+        return solve_huber(task, target) if target.open else solve_stated(task, target, theta)
     if isinstance(target, Squares) and target.noise.link.name == "identity":
         return _solve_squares(task)
     return solve_general(task, theta, curvature)

@@ -17,7 +17,7 @@ from neglog.solvers.penalty import Penalty
 class ConcomitantObjective(Objective):
     """The objective in (b, -tau); `place` is that of -tau among the coefficients."""
 
-    plain = False  # curvature jumps where a residual passes the threshold
+    plain = steady = False  # curvature jumps where a residual passes the threshold
 
     def __init__(self, engine: Memory, penalty: Penalty, rows: float, place: int, factor: float = 1.0) -> None:
         self.engine, self.penalty, self.rows, self.place, self.factor = engine, penalty, rows, place, factor

@@ -8,7 +8,7 @@ from neglog.solvers.newton import ROUNDING, line_search
 from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
 
-SWEEPS = 100_000
+SWEEPS = 20_000  # after which a step is as good as it gets
 STALLED = 1e-9  # nats that a step promises, when the one before it promised as much and did not keep it
 WORTHWHILE = 0.3  # of the decrement: a step that leaves more calls for a new curvature matrix
 
@@ -35,18 +35,16 @@ def proximal_newton(
         if fresh:
             matrix = point.hessian
         assert matrix is not None
-        target, gain = model_minimum(matrix, point, penalty, tol, before)
+        target, gain, exact = model_minimum(matrix, point, penalty, tol, before)
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
         # sums of squares from a Gram matrix have lost digits that their value does not show: steps stop gaining earlier
-        rounding = fresh and gain <= max(ROUNDING * abs(point.value), STALLED) and decrement > 0.5 * before
-        if guessed and decrement <= tol:
+        rounding = fresh and gain <= max(ROUNDING * objective.summed(point), STALLED) and decrement > 0.5 * before
+        small = decrement <= tol and exact
+        if guessed and small:
             point, guessed = objective.at(point.theta, False), False
             continue
-        if decrement <= tol or rounding:
-            step = target - point.theta
-            end = objective.after(point, step, gain)
-            end.theta, end.gradient = target, point.gradient + matrix @ step  # to first order, as theta is to second
-            return Solution(end, True, steps, decrement, matrix=matrix)
+        if small or rounding:
+            return Solution(_after(objective, point, target, gain, matrix), True, steps, decrement, matrix=matrix)
         if steps == max_iter:
             break
         if not fresh and decrement > WORTHWHILE * before:
@@ -54,9 +52,12 @@ def proximal_newton(
             continue
         step = target - point.theta
         slope = float(point.gradient @ step) + penalty.absolute_change(point.theta, target)
-        following = line_search(lambda t: objective.at(t, False), point, step, max(-slope, 0.0) ** 0.5)
+        decline = max(-slope, 0.0) ** 0.5
+        following = line_search(lambda t: objective.at(t, False), point, step, decline, objective.lost(point))
         if following is None and fresh:
-            return Solution(point, False, steps, decrement, stuck=True, matrix=matrix)
+            arrived = gain <= objective.lost(point)
+            end = _after(objective, point, target, gain, matrix) if arrived else point
+            return Solution(end, arrived, steps, decrement, stuck=not arrived, matrix=matrix)
         if following is None:
             point, fresh, guessed = objective.at(point.theta, True), True, False
             continue
@@ -65,10 +66,21 @@ def proximal_newton(
     return Solution(point, False, steps, decrement, matrix=matrix)
 
 
+def _after(objective: Objective, point: Point, target: Numbers, gain: float, matrix: Numbers) -> Point:
+    """The point at the end of a last step, without a pass over the rows: its gradient to first order, as theta is to
+    second.
+    """
+    step = target - point.theta
+    end = objective.after(point, step, gain)
+    end.theta, end.gradient = target, point.gradient + matrix @ step
+    return end
+
+
 def model_minimum(
     curvature: Numbers, point: Point, penalty: Penalty, tol: float, expected: float
-) -> tuple[Numbers, float]:
-    """Where the quadratic model of the smooth part plus the absolute terms is least, and by how much that is lower.
+) -> tuple[Numbers, float, bool]:
+    """Where the quadratic model of the smooth part plus the absolute terms is least, by how much that is lower, and
+    whether it is all that there is to gain.
 
     As exact as the decrement needs it to be: first to a part of what was `expected`, then to a part of what was found.
     """
@@ -76,10 +88,10 @@ def model_minimum(
     tolerance = max(least, 1e-3 * min(expected, 1e3) ** 2)
     x, slope = point.theta.copy(), point.gradient
     while True:
-        _core.coordinate_descent(curvature, slope, penalty.strength, penalty.kink, tolerance, SWEEPS, x)
+        sweeps = _core.coordinate_descent(curvature, slope, penalty.strength, penalty.kink, tolerance, SWEEPS, x)
         step = x - point.theta
         bent = curvature @ step
         gain = -float(step @ (point.gradient + 0.5 * bent)) - penalty.absolute_change(point.theta, x)
-        if tolerance <= max(least, 0.01 * gain):
-            return x, gain
+        if tolerance <= max(least, 0.01 * gain) or sweeps >= SWEEPS:
+            return x, gain, sweeps < SWEEPS
         tolerance, slope = max(least, 1e-3 * gain), point.gradient + bent

@@ -22,6 +22,7 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
         return quick
     point = objective.at(theta if quick is None or not math.isfinite(quick.point.value) else quick.point.theta, True)
     null: Numbers | None = None
+    detour = False
     decrement = before = np.inf
     steps = 0 if quick is None else min(quick.iterations, max_iter)
     for iteration in range(2 * max_iter + 2):
@@ -33,12 +34,13 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
         if astray and not objective.expected:
             # far from the optimum, or where the loss has no curvature, the information is the better guide
             objective.settle(expected=True)
+            detour = not objective.steady  # for this step only: the next rows may be on the curved part again
             point = objective.at(point.theta, True)
             continue
         if iteration == 0 and not steps:  # later a curvature that vanishes is the likelihood's doing, not the columns'
             null = step.null
         before, decrement = decrement, step.decrement
-        rounding = 0.5 * decrement**2 <= ROUNDING * abs(point.value) and decrement > 0.5 * before
+        rounding = 0.5 * decrement**2 <= ROUNDING * objective.summed(point) and decrement > 0.5 * before
         left = decrement
         if objective.plain and math.isfinite(before):
             # near the optimum each step squares the distance, in a unit that the last two steps tell
@@ -48,24 +50,41 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
             return Solution(end, True, steps, left, null, step.pivot)
         if steps == max_iter:
             break
-        if objective.expected and decrement < 0.5 and objective.settle(expected=False):
+        far = detour
+        if detour:
+            objective.expected = detour = False
+        elif objective.expected and decrement < 0.5 and objective.settle(expected=False):
             point = objective.at(point.theta, True)
             continue
-        following = line_search(lambda t: objective.at(t, True), point, step.x, decrement)
+        following = line_search(lambda t: objective.at(t, True), point, step.x, decrement, objective.lost(point))
         if following is None:
-            return Solution(point, False, steps, decrement, null, stuck=True)
-        point = following
+            # a step whose gain drowns in rounding errors is still the right one: it is made of slopes, not of that gain
+            arrived = 0.5 * decrement**2 <= objective.lost(point) and step.leak <= max(tol, 1e-6)
+            end = objective.after(point, step.x, 0.5 * decrement**2) if arrived else point
+            return Solution(end, arrived, steps, decrement, null, step.pivot, stuck=not arrived)
+        point = following if not far else farther(lambda t: objective.at(t, True), point, following)
         steps += 1
     return Solution(point, False, steps, decrement, null)
 
 
+def farther(evaluate: Callable[[Numbers], Point], point: Point, following: Point) -> Point:
+    """A step that was safe because it was short, made longer for as long as that gains."""
+    for _ in range(60):
+        beyond = evaluate(point.theta + 3 * (following.theta - point.theta))
+        if not beyond.value < following.value - ROUNDING * abs(following.value):
+            break
+        following = beyond
+    return following
+
+
 def line_search(
-    evaluate: Callable[[Numbers], Point], point: Point, direction: Numbers, decrement: float
+    evaluate: Callable[[Numbers], Point], point: Point, direction: Numbers, decrement: float, lost: float
 ) -> Point | None:
     """The first of ever shorter steps that lowers the objective enough; None if there is none.
 
     `decrement` squared is minus the slope along the direction. Where the mean leaves its domain the objective is
-    infinite or no number, and the step is cut short.
+    infinite or no number, and the step is cut short. `lost` is what sums over the rows may be off by: a step that
+    promises less is taken for what its slope says, unless the objective rises by more, and no shorter one is tried.
     """
     slope = -(decrement**2)
     length = 1.0
@@ -75,6 +94,8 @@ def line_search(
         if following.value <= point.value + ENOUGH * length * slope + slack:
             return following
         if math.isfinite(following.value):
+            if -length * slope <= lost:
+                return following if following.value <= point.value + lost else None
             excess = following.value - point.value - length * slope
             length *= min(max(-0.5 * length * slope / excess, 0.1), 0.5)
         else:
@@ -127,7 +148,7 @@ def with_own_curvature(objective: Objective, theta: Numbers, matrix: Numbers, to
     squared = -float(direction @ point.gradient)
     if not (np.isfinite(point.value) and squared > 0):
         return Solution(point, False, 0, np.inf)
-    following = line_search(lambda t: objective.at(t, True), point, direction, squared**0.5)
+    following = line_search(lambda t: objective.at(t, True), point, direction, squared**0.5, objective.lost(point))
     if following is None or following.hessian is None:
         return Solution(point, False, 0, squared**0.5, stuck=True)
     if newton_step(following.hessian, following.gradient).null is not None:
@@ -160,9 +181,13 @@ def polish(
         slow = len(decrements) > 4 and decrements[-1] > 0.3 * decrements[-4]
         if iteration == max_iter or slow:
             break
-        following = line_search(lambda t: objective.at(t, False), point, direction, decrements[-1])
+        following = line_search(
+            lambda t: objective.at(t, False), point, direction, decrements[-1], objective.lost(point)
+        )
         if following is None:
-            return Solution(point, False, iteration, decrements[-1], stuck=True)
+            arrived = 0.5 * squared <= objective.lost(point)
+            end = objective.after(point, direction, 0.5 * squared) if arrived else point
+            return Solution(end, arrived, iteration, decrements[-1], stuck=not arrived)
         metric.learn(following.theta - point.theta, following.gradient - point.gradient)
         point = following
     return Solution(point, False, iteration, decrements[-1])

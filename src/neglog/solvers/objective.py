@@ -8,7 +8,11 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.solvers.dispersion import Dispersion, Known, Profile
 from neglog.solvers.penalty import Penalty
-from neglog.solvers.systems import newton_step
+from neglog.solvers.systems import newton_step, smallest_pivot
+
+NEARLY_SINGULAR = 1e-8  # pivot at unit diagonal
+BORROWED = 0.1  # of the guide, where the curvature is that
+LOST = 1e-13  # of the numbers summed: what the objective may be off by, its best dispersion included
 
 
 class Engine(Protocol):
@@ -68,7 +72,8 @@ class Objective:
     """Loss, dispersion and penalty over one engine.
 
     `convex=False` steps by the Fisher information at first; `factor` makes a sample count as much as all rows;
-    `steady=False` says that curvature jumps, so that one step says little about the next.
+    `steady=False` says that curvature jumps, so that one step says little about the next; `rows` is how many terms
+    are summed, whose rounding errors remain where the sum itself is near 0.
     """
 
     def __init__(
@@ -81,8 +86,10 @@ class Objective:
         gauge: Gauge | None = None,
         factor: float = 1.0,
         steady: bool = True,
+        rows: float = 0.0,
     ) -> None:
         self.engine, self.penalty, self.dispersion, self.factor = engine, penalty, dispersion, factor
+        self.rows = rows
         self.expected = not convex
         self.tried_curvature = False
         self.gauge = gauge
@@ -113,6 +120,14 @@ class Objective:
         theta, gradient, hessian, converged, steps, value, decrement, pivot = found
         return Solution(Point(theta, value, gradient, hessian, phi), converged, steps, decrement, None, pivot)
 
+    def summed(self, point: Point) -> float:
+        """The size of what was summed, even where the sum itself is near 0."""
+        return abs(point.value) + self.rows
+
+    def lost(self, point: Point) -> float:
+        """What the objective may be off by."""
+        return LOST * self.summed(point)
+
     def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""
         loss, gradient, gram = self.engine.evaluate(theta, curvature, self.expected)
@@ -133,15 +148,13 @@ class Objective:
         return Point(theta, value, slope + pull, hessian, profile.dispersion, loss)
 
     def _fill(self, gram: Numbers, theta: Numbers) -> None:
-        """Put the information where the curvature is 0, as where all rows of a column are beyond Huber's threshold:
-        a lasso would conclude that there is nothing to gain.
+        """Add some of the guide where the curvature is singular, as where few rows are within Huber's threshold: a
+        lasso would conclude that there is nothing to gain, or go on for ever.
         """
-        diagonal = gram.reshape(-1)[:: len(gram) + 1]
-        flat = diagonal <= 0
-        if flat.any():
-            information = self.engine.evaluate(theta, True, True)[2]
-            assert information is not None
-            diagonal[flat] = information.diagonal()[flat]
+        if smallest_pivot(gram) <= NEARLY_SINGULAR:
+            guide = self.engine.evaluate(theta, True, True)[2]
+            assert guide is not None
+            gram += BORROWED * guide
 
     def after(self, point: Point, step: Numbers, gain: float) -> Point:
         """The point after a last, small step, without a pass over the rows: the dispersion follows to first order."""

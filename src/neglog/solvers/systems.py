@@ -33,6 +33,13 @@ def newton_step(matrix: Numbers, gradient: Numbers) -> Step:
     return _singular_step(matrix, gradient)
 
 
+def smallest_pivot(matrix: Numbers) -> float:
+    """Of the matrix at unit diagonal; 0 or below if it is not positive."""
+    right = np.zeros(len(matrix))
+    x = np.empty_like(right)
+    return float(_core.solve_positive(matrix, right, x) if len(x) <= SMALL else _solve_large(matrix, right, x))
+
+
 def _solve_large(matrix: Numbers, gradient: Numbers, x: Numbers) -> float:
     from scipy.linalg import lapack
 
