@@ -1,6 +1,7 @@
 """Tweedie targets: the exact likelihood in dispersion and power."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from neglog.inference.targets import ALL, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
 
 FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes
+MOST_VALUES = 4096  # distinct positive y of rows that are not in memory, up to which these values stand for them
 SMOOTH_FROM = 1.15  # below this power the density of y has a ridge at each number of jumps, too narrow for the nodes
 
 
@@ -41,9 +43,13 @@ class Compound(Amounts):
                 f"but {everywhere}; state power=..., or use Gamma for amounts that are never 0"
             )
 
-    def at_power(self, power: float) -> "Compound":
-        """The same target with the power stated; what is known about its positive rows is shared."""
-        return self.with_noise(self.noise._replaced(_power=power))
+    def at_power(self, power: float, log_dispersion: float | None = None) -> "Compound":
+        """The same target with the power stated; what is known about its positive rows is shared. The dispersion is
+        looked for near the given one.
+        """
+        other = self.with_noise(self.noise._replaced(_power=power))
+        other.__dict__["_near"] = log_dispersion
+        return other
 
     def with_noise(self, noise: Any) -> "Compound":
         """The same rows under another Tweedie noise."""
@@ -57,6 +63,12 @@ class Compound(Amounts):
         other: Compound = super().of_rows(y, w, p)
         other.__dict__.pop("_positives", None)
         return other
+
+    @property
+    def distinct(self) -> int:
+        """How many different y are above 0, as far as they were told apart."""
+        found = self.at_power(1.1).positives(ALL)
+        return len(found.y)
 
     def positives(self, rows: Any) -> "Positives":
         """The positive ones among these rows, which are collected once for all powers."""
@@ -93,12 +105,16 @@ class Compound(Amounts):
         above, found = 2 - self.power, self.positives(rows)
         return float(found.w @ (found.p * found.y**above)) / (above * (self.power - 1))
 
+    def saturated_power_slope(self) -> float:
+        """The derivative in the power of `saturated`, of all rows."""
+        found = self.positives(ALL)
+        return float(found.w @ (found.p * self._potential_slope(found.y, np.log(found.y))))
+
     def power_slope(self, dispersion: float, at_mean: float, constants: "CompoundDispersion") -> float:
         """The derivative in the power of the nll: that of the deviance, of which the predictions' part is given, and
         that of C.
         """
-        found = self.positives(ALL)
-        at_y = float(found.w @ (found.p * self._potential_slope(found.y, np.log(found.y))))
+        at_y = self.saturated_power_slope()
         return (at_mean - at_y) / dispersion + float(constants.sums(float(np.log(dispersion)))[2])
 
     def potential_slope(self, eta: Numbers) -> float:
@@ -135,16 +151,76 @@ class Positives:
 
     What is summed over them depends, at one precision, on log y alone, and smoothly: so many rows are collected once
     at a few hundred Chebyshev nodes, and a sum over these costs no more than they are, at every dispersion and power.
+    Where it is not smooth, equal rows are still taken together: counts have few values.
     """
 
     def __init__(self, target: Compound, rows: Any, collect: bool) -> None:
         y = target.y[rows]
-        positive = y > 0
-        self.y = np.ascontiguousarray(y[positive], float)
-        self.w = np.ones(len(self.y)) if target.w is None else target.w[rows][positive]
-        self.p = 1.0 if target.p is None else target.p[rows][positive]
+        w = np.ones(len(y)) if target.w is None else target.w[rows]
+        positive = (y > 0) & (w != 0)  # nodes in place of rows may weigh less than nothing
+        self.y, self.w = np.ascontiguousarray(y[positive], float), w[positive]
+        self.p: Any = 1.0 if target.p is None else target.p[rows][positive]
         if collect and target.p is None and len(self.y) > FEW:
             self.y, self.w = collected(self.y, self.w)
+        elif not collect and len(np.unique(self.y[:: max(1, len(self.y) // 256)])) <= min(128, 0.5 * len(self.y)):
+            self.y, self.w, self.p = equal_together(self.y, self.w, self.p)
+
+
+def equal_together(y: Numbers, w: Numbers, p: Any) -> tuple[Numbers, Numbers, Any]:
+    """Rows of the same y and precision as one, with their weight."""
+    alike = np.ndim(p) == 0
+    keys, places = np.unique(y if alike else y + 1j * p, return_inverse=True)
+    return np.ascontiguousarray(keys.real), np.bincount(places, w), p if alike else np.ascontiguousarray(keys.imag)
+
+
+@dataclass
+class Equal:
+    """Rows of the same y and precision taken together, unless they are too many: then there are none."""
+
+    weights: dict[tuple[float, float], float]
+    too_many: bool = False
+
+    def __add__(self, other: "Equal") -> "Equal":
+        if self.too_many or other.too_many:
+            return Equal({}, True)
+        weights = dict(self.weights)
+        for key, w in other.weights.items():
+            weights[key] = weights.get(key, 0.0) + w
+        return Equal({}, True) if len(weights) > MOST_VALUES else Equal(weights)
+
+
+def equal_rows(task: Any) -> Equal:
+    """Of one piece."""
+    found = Positives(task.target, ALL, collect=False)
+    if len(found.y) > MOST_VALUES:
+        return Equal({}, True)
+    y, w, p = equal_together(found.y, found.w, found.p)
+    pairs = zip(y.tolist(), np.broadcast_to(p, y.shape).tolist(), strict=True)
+    return Equal(dict(zip(pairs, w.tolist(), strict=True)))
+
+
+def common_step(y: Numbers) -> float | None:
+    """The largest step of which all y are multiples, if it is no small part of them: 1 for counts."""
+    values = np.unique(y[y > 0])
+    if not len(values) or not np.isfinite(values[-1]):
+        return None
+    least = max(1e-3 * float(np.median(values)), 1e-9 * float(values[-1]))
+    step = float(values[0])
+    while step >= least:
+        multiples = values / step
+        off = np.flatnonzero(np.abs(multiples - np.round(multiples)) > 1e-9 * multiples)
+        if not len(off):
+            return step
+        rest = float(values[off[0]] - np.round(multiples[off[0]]) * step)
+        step = _common_divisor(step, abs(rest), 1e-7 * least)
+    return None
+
+
+def _common_divisor(a: float, b: float, least: float) -> float:
+    while b > least:
+        a, b = b, a % b
+        b = min(b, a - b)  # a rest that rounding took just below the divisor
+    return a
 
 
 class CompoundDispersion(Fitted):
@@ -158,7 +234,9 @@ class CompoundDispersion(Fitted):
         self.elsewhere = elsewhere
         found = target.positives(rows)
         self.y, self.w, self.p = found.y, found.w, found.p
-        self._t = float(np.log(max(target.middle(), 1e-300)) * (2 - self.power))  # of the order of mean^(2 - power)
+        near = target.__dict__.get("_near")
+        # else of the order of mean^(2 - power)
+        self._t = float(np.log(max(target.middle(), 1e-300)) * (2 - self.power)) if near is None else near
         self._bend = (np.inf, 0.0)  # where the second derivative was last computed, and what it was
 
     def sums(self, t: float) -> Numbers:
@@ -189,9 +267,23 @@ class CompoundDispersion(Fitted):
 
 
 def constants_of(task: Any) -> CompoundDispersion:
-    """C of all rows of a task, whose target may have nodes in place of rows: these stand for them where C is smooth."""
-    smooth = task.target.power >= SMOOTH_FROM or not task.engine.streamed
-    return CompoundDispersion(task.target, ALL, None if smooth else partial(task.total_of_targets, constant_sums))
+    """C of all rows of a task, whose target may have nodes in place of rows: these stand for them where C is smooth.
+    Elsewhere their distinct values do, which one pass collects; and if these are too many, each t takes a pass.
+    """
+    target = task.target
+    if target.power >= SMOOTH_FROM or not task.engine.streamed:
+        return CompoundDispersion(target, ALL)
+    known = target.__dict__.setdefault("_positives", {})
+    if "equal" not in known:
+        known["equal"] = task.total_of_targets(equal_rows)
+    equal = known["equal"]
+    if equal.too_many:
+        return CompoundDispersion(target, ALL, partial(task.total_of_targets, constant_sums))
+    found = CompoundDispersion(target, ALL)
+    pairs = np.array(list(equal.weights)).reshape(-1, 2)
+    found.y, found.p = (np.ascontiguousarray(column) for column in pairs.T)
+    found.w = np.array(list(equal.weights.values()))
+    return found
 
 
 def constant_sums(task: Any, t: float) -> Numbers:

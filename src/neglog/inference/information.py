@@ -12,7 +12,7 @@ from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.joint import Joint
-from neglog.inference.searched import at_power
+from neglog.inference.power import power_errors
 from neglog.inference.targets import HuberTarget
 from neglog.solvers.objective import Objective
 
@@ -120,7 +120,7 @@ def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance:
         variance = 1 / bend + float(cross @ np.nan_to_num(covariance, nan=0.0, posinf=0.0) @ cross)
         result = _in_parameters(answer, variance**0.5)
     if isinstance(task.target, Compound) and task.target.noise.power is None:
-        result |= _of_power(task, answer, result)
+        result |= power_errors(task, answer, covariance, result.get("dispersion"))
     return {name: result.get(name, np.nan) for name in task.target.open}
 
 
@@ -133,19 +133,6 @@ def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
         case "gamma":
             return {"shape": noise.shape * error}
     return {"dispersion": noise.dispersion * error}
-
-
-def _of_power(task: Task, answer: Answer, known: dict[str, float]) -> dict[str, float]:
-    """From the curvature of the profile over the power; the dispersion follows the power, which widens its error."""
-    power, step = answer.noise.power, 0.01 * min(answer.noise.power - 1, 2 - answer.noise.power)
-    (below, one, _), (above, other, _) = (at_power(task, power + shift, answer.theta) for shift in (-step, step))
-    bend = (above - below) / (2 * step)
-    error = bend**-0.5 if bend > 0 else np.nan
-    result = {"power": error}
-    if "dispersion" in known:
-        follows = (other.noise.dispersion - one.noise.dispersion) / (2 * step) * error
-        result["dispersion"] = float(np.hypot(known["dispersion"], follows))
-    return result
 
 
 def _with_parameters(task: Task, answer: Answer) -> tuple[Numbers, dict[str, float]]:

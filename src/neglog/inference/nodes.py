@@ -39,6 +39,17 @@ def node_values(panel: Numbers | int) -> Numbers:
     return np.exp(PANEL * (np.asarray(panel)[..., None] + 0.5 * (np.cos(_ANGLES) + 1)))
 
 
+def panel_sums(y: Numbers, w: Numbers) -> dict[int, Numbers]:
+    """By panel, the sums of w T_k(y) over the rows in it, which may be added up piece by piece."""
+    if not len(y):
+        return {}
+    panel, u = in_panels(y)
+    first = int(panel.min())
+    panel -= first
+    sums = np.stack([np.bincount(panel, w * polynomial) for polynomial in polynomials(u)], axis=-1)
+    return {first + int(k): sums[k] for k in np.flatnonzero(np.bincount(panel))}
+
+
 def collected(y: Numbers, w: Numbers) -> tuple[Numbers, Numbers]:
     """Nodes and their weights, for the sums over these rows."""
     panel, u = in_panels(y)

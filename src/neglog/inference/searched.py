@@ -1,4 +1,4 @@
-"""Parameters of the noise that need a search of their own: Tweedie's power, Huber's threshold."""
+"""A parameter of the noise that needs a search of its own: Huber's threshold."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +9,6 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task, sample_nll
-from neglog.inference.compound import Compound, constants_of
 from neglog.inference.general import solve_general
 from neglog.inference.huber import solve_huber, solve_stated
 from neglog.inference.targets import HuberTarget, with_precision
@@ -20,69 +19,6 @@ THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 4.2, 6.
 SEVERAL_OPTIMA = 10_000  # rows up to which the nll may have several optima in the threshold that matter
 FEW_ROWS, DENSE = 1_000, 40  # rows up to which so many thresholds are looked at
 SEVERAL = 3  # optima that are followed to their ends
-POWERS = (1.001, 1.999)  # where the power of a Tweedie noise is looked for
-# For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,
-# and the density at whole numbers grows without end.
-LEAST_POWER_OF_COUNTS = 14 / 13
-
-
-def at_power(
-    task: Task, power: float, theta: Numbers | None = None, matrix: Numbers | None = None
-) -> tuple[float, Answer, Numbers | None]:
-    """The derivative of the objective's minimum in the power, the answer there, and its curvature for the next
-    power.
-    """
-    assert isinstance(task.target, Compound)
-    target = task.target.at_power(power)
-    engine = task.engine.with_loss(target.loss)
-    here = replace(task, target=target, engine=engine)
-    answer = solve_general(here, theta, matrix)
-    if matrix is None and task.penalty.smooth:
-        matrix = here.objective(engine).at(answer.theta, True).hessian
-    at_mean = float(here.total(potential_slope, answer.theta))
-    return target.power_slope(answer.noise.dispersion, at_mean, constants_of(here)), answer, matrix
-
-
-def potential_slope(task: Task, theta: Numbers) -> float:
-    """The derivative in the power of what the deviance of Tweedie targets takes from the predictions."""
-    assert isinstance(task.target, Compound)
-    return task.target.potential_slope(task.engine.predict(theta))
-
-
-def solve_power(task: Task, near: Answer | None = None) -> Answer:
-    """Tweedie noise whose power is open."""
-    curvature: list[Numbers | None] = [None]
-    rough = replace(task, tol=max(task.tol, 1e-3))  # for the first powers, which are only stepping stones
-    tried = 0
-
-    def at(power: float, last: Answer | None) -> tuple[float, Answer]:
-        nonlocal tried
-        tried += 1
-        begin = near.theta if near is not None and last is None else None if last is None else last.theta
-        slope, answer, curvature[0] = at_power(rough if tried <= 2 else task, power, begin, curvature[0])
-        return slope, answer
-
-    # From the same power every time: targets that are whole numbers have several optima, the more the nearer to 1.
-    first, step = 1.5, 0.1
-    if task.engine.streamed:  # where each power costs passes
-        first, step = solve_power(task.in_memory()).noise.power, 0.01
-    whole = task.has_whole_targets()
-    low, high = LEAST_POWER_OF_COUNTS if whole else POWERS[0], POWERS[1]
-    power, answer = _searched(at, low, high, min(max(first, low + step), high - step), step, 0.01 * task.tol)
-    if tried <= 2:
-        _, answer = at(power, answer)
-    if scalar.at_edge(power, low, high):
-        answer.converged = False
-        answer.notes.append(
-            f"The power of the Tweedie noise ended at {power:.3f}, the edge of the range from {low:.2f} to 2. "
-            + (
-                "y are whole numbers, at which its density grows without end as the power nears 1: state power=..., "
-                "or use Poisson noise."
-                if whole and power < 1.5
-                else "Near 1 the data look like counts, near 2 like Gamma amounts: state power=... or another noise."
-            )
-        )
-    return answer
 
 
 def solve_threshold(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:

@@ -10,7 +10,8 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.general import WIDE, answer_of, solve_general
 from neglog.inference.huber import solve_huber, solve_stated
-from neglog.inference.searched import solve_power, solve_threshold
+from neglog.inference.power import solve_power
+from neglog.inference.searched import solve_threshold
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
 from neglog.inference.targets import Absolutes, HuberTarget, Squares
