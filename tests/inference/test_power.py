@@ -53,6 +53,22 @@ def test_no_power_and_dispersion_is_better(seed):
         assert "the edge of the range" in fit.message
 
 
+@pytest.mark.parametrize("power", [1.005, 1.02, 1.05, 1.1, 1.14])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_dispersion_at_a_stated_power_is_the_best_of_many(seed, power):
+    x, y = small_sample(seed)
+    fit = nl.fit(x, y, nl.Tweedie(power=power))
+    dispersion = np.exp(np.linspace(-5, 5, 2000))[:, None]
+    assert fit.converged
+    assert fit.nll <= nl.Tweedie(fit.predict(x), power, dispersion).nll(y).sum(axis=1).min() + 1e-3
+    errors = fit.noise_standard_errors["dispersion"]
+    slopes = [
+        nl.Tweedie(fit.predict(x), power, fit.noise.dispersion + h).parameter_gradient(y)["dispersion"].sum()
+        for h in (-1e-3 * errors, 1e-3 * errors)
+    ]
+    assert errors == pytest.approx(((slopes[1] - slopes[0]) / (2e-3 * errors)) ** -0.5, rel=1e-2)
+
+
 @pytest.mark.parametrize("unit", [1.0, 0.5, 1 / 3, 1e-4, 1e6])
 def test_the_unit_of_counts_does_not_matter(unit):
     rng = np.random.default_rng(3)

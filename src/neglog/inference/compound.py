@@ -43,6 +43,11 @@ class Compound(Amounts):
                 f"but {everywhere}; state power=..., or use Gamma for amounts that are never 0"
             )
 
+    @property
+    def ridged(self) -> bool:
+        """Whether the nll may have many valleys in a dispersion that is open."""
+        return self.noise.dispersion is None and 1 < self.power < SMOOTH_FROM
+
     def at_power(self, power: float, log_dispersion: float | None = None) -> "Compound":
         """The same target with the power stated; what is known about its positive rows is shared. The dispersion is
         looked for near the given one.
@@ -237,6 +242,8 @@ class CompoundDispersion(Fitted):
         near = target.__dict__.get("_near")
         # else of the order of mean^(2 - power)
         self._t = float(np.log(max(target.middle(), 1e-300)) * (2 - self.power)) if near is None else near
+        if near is not None and self.power < SMOOTH_FROM and len(self.y):  # to stay in the valley that was chosen
+            self.longest = float(2 * np.sqrt((self.power - 1) * np.exp(near) / np.median(self.y ** (2 - self.power))))
         self._bend = (np.inf, 0.0)  # where the second derivative was last computed, and what it was
 
     def sums(self, t: float) -> Numbers:

@@ -46,7 +46,10 @@ def information_of(task: Task, answer: Answer) -> Information:
 
 
 def _objective_at(task: Task, answer: Answer) -> Objective:
-    if isinstance(task.target, Compound) and task.target.noise.power is None:
+    if isinstance(task.target, Compound) and "dispersion" in task.target.open:  # which is best near the one found
+        target = task.target.at_power(answer.noise.power, float(np.log(answer.noise.dispersion)))
+        task = replace(task, target=target, engine=answer.engine)
+    elif isinstance(task.target, Compound) and task.target.open:
         target = task.target.at_power(answer.noise.power)
         task = replace(task, target=target, engine=answer.engine)
     objective = task.objective(answer.engine)

@@ -74,6 +74,27 @@ def solve_power(task: Task, near: Answer | None = None) -> Answer:
     return best.answer
 
 
+def solve_ridged(task: Task, theta: Numbers | None = None, curvature: Numbers | None = None) -> Answer:
+    """Tweedie noise of a power so near to 1 that the dispersion has many valleys: the fit in the best of them."""
+    target = task.target
+    assert isinstance(target, Compound)
+    if task.engine.streamed:
+        near = solve_ridged(task.in_memory())
+        place = Place(target.power, float(np.log(near.noise.dispersion)))
+        return at_power(task, place, near.theta if theta is None else theta, curvature)[1]
+    answer = solve_general(task, theta, curvature)
+    for _ in range(RIVALS):  # other coefficients may have another valley
+        if not np.isfinite(answer.noise.dispersion) or not np.isfinite(answer.theta).all():
+            break
+        surface = surface_of(task, answer.theta)
+        own = surface.at_place(target.power, float(np.log(answer.noise.dispersion)))
+        best = min(surface.valleys_at(target.power), key=lambda place: place.value, default=own)
+        if not best.value < own.value - 1e-6 * (1 + abs(own.value)):
+            break
+        answer = at_power(task, best, answer.theta)[1]
+    return answer
+
+
 # ---- where to look ---------------------------------------------------------------------------------------------------
 
 

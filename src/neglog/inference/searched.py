@@ -9,7 +9,6 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task, sample_nll
-from neglog.inference.general import solve_general
 from neglog.inference.huber import solve_huber, solve_stated
 from neglog.inference.targets import HuberTarget, with_precision
 from neglog.solvers import scalar

@@ -10,7 +10,7 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.general import WIDE, answer_of, solve_general
 from neglog.inference.huber import solve_huber, solve_stated
-from neglog.inference.power import solve_power
+from neglog.inference.power import solve_power, solve_ridged
 from neglog.inference.searched import solve_threshold
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
@@ -31,6 +31,8 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     theta = None if near is None else near.theta
     if isinstance(target, Compound) and target.noise.power is None:
         return solve_power(task, near)
+    if isinstance(target, Compound) and target.ridged:
+        return solve_ridged(task, theta, curvature)
     if isinstance(target, Absolutes):
         return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task)
     if isinstance(target, HuberTarget) and target.noise.delta is None:

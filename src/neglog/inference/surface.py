@@ -141,17 +141,29 @@ class Surface:
         """Places from which to go downhill, the lowest first: the best dispersions at each of some powers."""
         places = []
         for power in (low, *(p for p in POWERS if low < p < high), high):
-            t, values = self._along(power)
-            inner = np.concatenate([[np.inf], values, [np.inf]])
-            valleys = np.flatnonzero((values <= inner[:-2]) & (values <= inner[2:]))
-            for k in valleys[np.argsort(values[valleys])][:2]:
-                places.append(Place(power, float(t[k]), float(values[k])))
+            places += self._best_along(power, 2)
         places.sort(key=lambda place: place.value)
         best: list[Place] = []
         for place in places:  # neighbouring powers mostly see the same valley
             if len(best) < 4 and not any(abs(place.power - other.power) < 0.3 * (other.power - 1) for other in best):
                 best.append(place)
         return best
+
+    def valleys_at(self, power: float) -> list[Place]:
+        """The bottoms of the deepest valleys of one power."""
+        return [self.lowest(place, power, power) for place in self._best_along(power, 4)]
+
+    def at_place(self, power: float, t: float) -> Place:
+        """The nll there."""
+        return Place(power, t, self.at(np.array([_logit(power), t]))[0])
+
+    def _best_along(self, power: float, count: int) -> list[Place]:
+        """The lowest dispersions of one power."""
+        t, values = self._along(power)
+        inner = np.concatenate([[np.inf], values, [np.inf]])
+        valleys = np.flatnonzero((values <= inner[:-2]) & (values <= inner[2:]))
+        chosen = valleys[np.argsort(values[valleys])][:count]
+        return [Place(power, float(t[k]), float(values[k])) for k in chosen]
 
     def _along(self, power: float) -> tuple[Numbers, Numbers]:
         """Some t, close enough to meet every ridge of the density, and the nll there."""

@@ -68,6 +68,8 @@ class Proportional(Dispersion):
 class Fitted(Dispersion):
     """C from its derivatives in t; t by Newton's method, safeguarded by a bracket."""
 
+    longest = 3.0  # step in t
+
     def __init__(self, saturated: float) -> None:
         self.saturated = saturated
         self._t = 0.0
@@ -92,7 +94,7 @@ class Fitted(Dispersion):
             last = t, off
             low, high = (t, high) if off < 0 else (low, t)
             step = -off / tilt if tilt > 0 else -np.sign(off)
-            following = t + float(np.clip(step, -3.0, 3.0))
+            following = t + float(np.clip(step, -self.longest, self.longest))
             if abs(following - t) <= SMALL_STEP * max(1.0, abs(t)):
                 break
             if not low < following < high:  # at an end it would be where it was before
