@@ -55,6 +55,22 @@ def check_same(found, memory):
     np.testing.assert_allclose(found.standard_errors, memory.standard_errors, rtol=1e-7)
 
 
+@pytest.mark.parametrize("prior", [nl.Flat(), nl.Gaussian()], ids=str)
+def test_rows_of_weight_0_change_nothing(cluster, table, prior):
+    idle = np.arange(N) % 7 == 0
+    fits = []
+    for value in (30.0, 1e300):
+        rows = table.assign(weight=np.where(idle, 0.0, 2.0), age=np.where(idle, value, table.age))
+        frame = dataframes.from_pandas(rows.drop(columns="years"), npartitions=3)
+        fits.append(nl.fit(frame, "claims", nl.Poisson(), prior, sample_weight="weight"))
+    np.testing.assert_array_equal(fits[0].coef, fits[1].coef)
+    assert fits[0].nll == fits[1].nll
+    memory = nl.fit(
+        table[~idle].drop(columns="years"), "claims", nl.Poisson(), fits[0].prior, sample_weight=np.full(N, 2.0)[~idle]
+    )
+    np.testing.assert_allclose(fits[0].coef, memory.coef, atol=1e-7)
+
+
 @pytest.mark.parametrize("noise", [nl.Poisson(), nl.Tweedie(power=1.5)], ids=str)
 def test_files_on_a_cluster(cluster, table, paths, noise):
     given = ("claims", noise, nl.Gaussian(scale=1.0))

@@ -289,6 +289,12 @@ class Worker {
         set_.softmax_panel(stride_, classes, room_.get(), eta_.get(), value_.get(), p);
         spread(pass_.weight.data ? weight_.at(begin_, rows_) : nullptr, 1.0, eta_.get());
         const double* weight = eta_.get();
+        // Of a row without weight, whatever it holds, nothing is to be seen: not even a NaN times 0.
+        for (std::size_t i = 0; i < rows_ && pass_.weight.data; ++i)
+            if (weight[i] == 0) {
+                value_[i] = 0.0;
+                for (std::size_t k = 0; k < classes; ++k) p[k * stride_ + i] = 0.0;
+            }
         for (std::size_t i = 0; i < rows_; ++i) value += weight[i] * value_[i];
         if (gram)
             for (std::size_t k = 0; k < classes; ++k)

@@ -226,7 +226,15 @@ class Design:
             start += block.columns
 
 
-def read(X: Any, *, reference: bool = False, intercept: bool = True, missing: str = "error", rare: int = 0) -> Design:
+def read(
+    X: Any,
+    *,
+    reference: bool = False,
+    intercept: bool = True,
+    missing: str = "error",
+    rare: int = 0,
+    weight: NDArray[Any] | None = None,
+) -> Design:
     """X as a design: a NumPy array, a SciPy sparse matrix, a list of rows, or a dataframe that narwhals knows.
 
     An array or a matrix is one block. In a table each column of numbers or booleans is a block, dates are days, and
@@ -235,8 +243,8 @@ def read(X: Any, *, reference: bool = False, intercept: bool = True, missing: st
     keeps all its levels. Levels of fewer than `rare` rows have none either: their effect is 0.
 
     Missing values are refused, though NaN among floats only by `Design.check_finite`. With missing="impute" those of a
-    number or date are its mean, with a column that says where they are, and those of a category are a level of their
-    own.
+    number or date are its mean (over the rows, each counted by its weight), with a column that says where they are, and
+    those of a category are a level of their own.
     """
     source = _opened(X)
     if not isinstance(source, Table):
@@ -261,7 +269,7 @@ def read(X: Any, *, reference: bool = False, intercept: bool = True, missing: st
             if name in gaps:
                 notes.append(f"{name}: {gaps[name]:,} missing values are a level of their own")
             continue
-        column = Column(name, dates=kind == "date", fill=_mean(source, name, kind) if name in gaps else None)
+        column = Column(name, dates=kind == "date", fill=_mean(source, name, kind, weight) if name in gaps else None)
         columns.append(column)
         blocks += _numbers(source, column)
         if column.dates:
@@ -405,12 +413,18 @@ def _with_missing_levels(table: Table, names: list[str]) -> Table:
     return table.with_series({name: tables.named_missing(table.series(name)) for name in names}) if names else table
 
 
-def _mean(table: Table, name: str, kind: str) -> float:
+def _mean(table: Table, name: str, kind: str, weight: NDArray[Any] | None) -> float:
     values = _with_nan(table, name, dates=kind == "date")
-    known = values[~np.isnan(values)]
-    if not len(known):
-        raise ValueError(f"the column {name!r} of X has no values at all; leave it out")
-    return float(known.mean())
+    known = ~np.isnan(values) if weight is None else ~np.isnan(values) & (weight > 0)
+    if not known.any():
+        raise no_values(name, weight is not None)
+    return float(np.average(values[known], weights=None if weight is None else weight[known]))
+
+
+def no_values(name: str, weighted: bool) -> ValueError:
+    """The error for a column whose missing values have no mean to take."""
+    where = " in any row that counts" if weighted else " at all"
+    return ValueError(f"the column {name!r} of X has no values{where}; leave it out")
 
 
 def _with_nan(table: Table, name: str, *, dates: bool) -> NDArray[Any]:

@@ -202,6 +202,10 @@ class Memory:
         """The same columns with other targets and weights, and without an offset."""
         return Memory(self.design, y, weight, None, self.loss, intercept=self.intercept, centre=self.centre)
 
+    def recentred(self, centre: Numbers) -> "Memory":
+        """The same rows in other coordinates."""
+        return Memory(self.design, self.y, self.weight, self.offset, self.loss, intercept=self.intercept, centre=centre)
+
     def on_one_thread(self) -> Self:
         """The same rows, for callers that run several at once."""
         other = object.__new__(type(self))
@@ -209,8 +213,8 @@ class Memory:
         other.threads = other.most_threads = 1
         return other
 
-    def take(self, rows: Any) -> "Memory":
-        """Some of the rows (a slice or row numbers), copied, in the same coordinates."""
+    def take(self, rows: Any, *, recentred: bool = False) -> "Memory":
+        """Some of the rows (a slice or row numbers), copied, in the same coordinates or with centres of their own."""
         loss = self.loss
         if np.size(loss.p0) > 1:
             loss = Loss(loss.family, loss.link, loss.p0[rows], loss.p1, loss.classes, loss.response)
@@ -224,7 +228,7 @@ class Memory:
             offset,
             loss,
             intercept=self.intercept,
-            centre=self.centre,
+            centre=None if recentred else self.centre,
         )
 
     def sample(self, count: int) -> "Memory":

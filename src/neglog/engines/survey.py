@@ -8,7 +8,7 @@ import numpy as np
 
 from neglog.design import tables
 from neglog.design.arrow import days_of, level_counts, numbers_of
-from neglog.design.design import Column, Schema, has_reference
+from neglog.design.design import Column, Schema, has_reference, no_values
 from neglog.design.faults import Fault, refusal
 from neglog.engines.sources import added
 
@@ -23,8 +23,8 @@ class ColumnSurvey:
     name: str
     missing: Fault | None = None
     infinite: Fault | None = None
-    total: float = 0.0
-    known: int = 0
+    total: float = 0.0  # of the values, each counted by its row's weight
+    known: float = 0  # how many there are, counted likewise
     levels: dict[Any, int] = field(default_factory=dict)
 
     def __add__(self, other: "ColumnSurvey") -> "ColumnSurvey":
@@ -47,42 +47,49 @@ class ColumnSurvey:
 class Sample:
     """Every so-manieth row of each piece; thinned when there are too many."""
 
-    def __init__(self, step: int, parts: list[tuple[Any, Any]]) -> None:
-        self.step, self.parts = step, parts  # of tables, with the number of each row
+    def __init__(self, step: int, parts: list[tuple[Any, Any, Any]]) -> None:
+        self.step, self.parts = step, parts  # of tables, with the number and the rank of each row
 
     @classmethod
-    def of(cls, table: Any, numbers: Any, step: int) -> "Sample":
-        """From one table whose rows have these numbers."""
-        places = np.flatnonzero(numbers % step == 0)
-        return cls(step, [(_taken(table, places), numbers[places])] if len(places) else [])
+    def of(cls, table: Any, numbers: Any, step: int, weight: Any = None) -> "Sample":
+        """From one table whose rows have these numbers. Rows of weight 0 are passed over: the rank of a row is its
+        number as if they were not there.
+        """
+        counted = np.arange(len(numbers)) if weight is None else np.flatnonzero(weight)
+        ranks = numbers[: len(counted)]
+        chosen = np.flatnonzero(ranks % step == 0)
+        at = counted[chosen]
+        return cls(step, [(_taken(table, at), numbers[at], ranks[chosen])] if len(at) else [])
 
     def __add__(self, other: "Sample") -> "Sample":
         step = max(self.step, other.step)
-        both = Sample(step, self._at(step) + other._at(step))
+        both = Sample(step, self.thinned(step).parts + other.thinned(step).parts)
         while both.rows > 2 * SAMPLE_ROWS:
-            both = Sample(2 * both.step, both._at(2 * both.step))
+            both = both.thinned(2 * both.step)
         return both
 
     @property
     def rows(self) -> int:
         """How many there are."""
-        return sum(len(numbers) for _, numbers in self.parts)
+        return sum(len(numbers) for _, numbers, _ in self.parts)
 
-    def _at(self, step: int) -> list[tuple[Any, Any]]:
+    def thinned(self, step: int) -> "Sample":
+        """The rows whose rank is a multiple of the step."""
         if step == self.step:
-            return self.parts
-        kept = [(table, numbers, np.flatnonzero(numbers % step == 0)) for table, numbers in self.parts]
-        return [(_taken(table, places), numbers[places]) for table, numbers, places in kept if len(places)]
+            return self
+        kept = [(table, numbers, ranks, np.flatnonzero(ranks % step == 0)) for table, numbers, ranks in self.parts]
+        taken = [(_taken(table, at), numbers[at], ranks[at]) for table, numbers, ranks, at in kept if len(at)]
+        return Sample(step, taken)
 
     def table(self) -> Any:
         """The rows as one table."""
         import pyarrow as pa
 
-        return pa.concat_tables([table for table, _ in self.parts])
+        return pa.concat_tables([table for table, _, _ in self.parts])
 
     def numbers(self) -> Any:
         """Their numbers."""
-        return np.concatenate([numbers for _, numbers in self.parts])
+        return np.concatenate([numbers for _, numbers, _ in self.parts])
 
 
 def _taken(table: Any, places: Any) -> Any:
@@ -99,11 +106,12 @@ class Survey(NamedTuple):
     rows: int
     columns: dict[str, ColumnSurvey]
     sample: Sample
+    weight: float  # of all rows
     target: Any
 
 
-def surveyed_column(column: Any, kind: str, name: str, first: int) -> ColumnSurvey:
-    """One column of one table."""
+def surveyed_column(column: Any, kind: str, name: str, first: int, weight: Any = None) -> ColumnSurvey:
+    """One column of one table whose rows count by their weight."""
     if kind == "categorical":
         levels = level_counts(column)
         lost = levels.get(None, 0)
@@ -113,16 +121,19 @@ def surveyed_column(column: Any, kind: str, name: str, first: int) -> ColumnSurv
             fault = Fault(name, "missing", lost, first + (int(nulls[0]) if len(nulls) else 0))
         return ColumnSurvey(name, fault, levels=levels)
     values = days_of(column) if kind == "date" else numbers_of(column)
-    if np.isfinite(np.add.reduce(values, dtype=np.float64)):
-        return ColumnSurvey(name, total=float(np.add.reduce(values, dtype=np.float64)), known=len(values))
+    total = float(np.add.reduce(values, dtype=np.float64))
+    if np.isfinite(total) and weight is None:
+        return ColumnSurvey(name, total=total, known=len(values))
+    good = np.isfinite(values)
+    counted = values[good] if weight is None else values[good] * weight[good]
+    total, known = float(counted.sum(dtype=np.float64)), float(good.sum() if weight is None else weight[good].sum())
     missing, infinite = np.flatnonzero(np.isnan(values)), np.flatnonzero(np.isinf(values))
-    good = values[np.isfinite(values)]
     return ColumnSurvey(
         name,
         Fault.at(name, "missing", first + missing) if len(missing) else None,
         Fault.at(name, "infinite", first + infinite) if len(infinite) else None,
-        float(good.sum(dtype=np.float64)),
-        len(good),
+        total,
+        known,
     )
 
 
@@ -135,6 +146,7 @@ def schema_of(
     missing: str,
     rare: int,
     place: Callable[[int], str],
+    weighted: bool = False,
 ) -> tuple[Schema, list[str]]:
     """The schema of the columns in their order, and notes on what was done to them: as `design.read` decides it."""
     if missing == "error":
@@ -154,7 +166,7 @@ def schema_of(
             found.append(replace(_category(name, survey, lost, rare, notes), reference=referred))
             continue
         if lost and not survey.known:
-            raise ValueError(f"the column {name!r} of X has no values at all; leave it out")
+            raise no_values(name, weighted)
         fill = survey.total / survey.known if lost else None
         found.append(Column(name, dates=kinds[name] == "date", fill=fill))
         if kinds[name] == "date":

@@ -44,6 +44,28 @@ class Task:
     penalty: Penalty
     tol: float
     max_iter: int
+    whole: "Task | None" = field(default=None, kw_only=True)  # the rows as given, where some of them do not count
+
+    def counting(self) -> Self:
+        """The same question about the rows that count: those of weight 0 then touch nothing, whatever they hold."""
+        w = self.target.w
+        if w is None or w.all():
+            return self
+        self.engine.design.check_finite()  # of all rows: no sum over the others would show what is no number
+        rows = np.flatnonzero(w)
+        engine = self.engine.take(rows, recentred=True)
+        engine.design = replace(engine.design, notes=self.engine.design.notes)
+        whole = self.engine.recentred(engine.centre)
+        return replace(self, target=self.target.taken(rows), engine=engine, whole=replace(self, engine=whole))
+
+    @property
+    def given(self) -> "Task":
+        """The same question with all rows that were given."""
+        return self if self.whole is None else self.whole
+
+    def row_number(self, row: int) -> int:
+        """The number of a row among all that were given."""
+        return int(row if self.whole is None else np.flatnonzero(np.asarray(self.whole.target.w))[row])
 
     def total(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """function(task, *arguments), a sum over rows: where rows come in pieces, of the task of each piece."""
@@ -82,7 +104,7 @@ class Task:
 
     def taken(self, rows: Numbers) -> Self:
         """The same question about some of the rows."""
-        return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows))
+        return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows), whole=None)
 
     def in_memory(self) -> "Task":
         """The same question about rows that are in memory: all, or a sample."""
@@ -107,7 +129,7 @@ class Task:
         engine = self.engine
         design = Design((), engine.rows, 0, Schema(0))
         bare = Memory(design, engine.y, engine.weight, engine.offset, engine.loss, intercept=True, centre=np.zeros(0))
-        return replace(self, engine=bare, penalty=Penalty.none(bare.width))
+        return replace(self, engine=bare, penalty=Penalty.none(bare.width), whole=None)
 
     def sample(self) -> Any:
         """Evenly spread rows to start on, where there are enough for that to pay."""

@@ -1,6 +1,7 @@
 """Which noise do these data support? Every noise that can explain y, on the same folds, in held-out nats."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from neglog.inference.facts import Facts, facts_of
 from neglog.inference.fit import fit, opened
 from neglog.inference.opening import opened_source
 from neglog.inference.result import Fit
-from neglog.inference.rows import ConvergenceWarning
+from neglog.inference.rows import ConvergenceWarning, checked
 from neglog.inference.streamed import fold_of
 from neglog.inference.streamed_compare import CLASSES, ROWS_TO_LEARN, compare_source, open_for_all
 from neglog.inference.watching import tells
@@ -88,6 +89,7 @@ def compare(
     design, values = opened(
         X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare, intercept
     )
+    design, values = _counting(design, values)
     target = values.pop("y")
     assert target is not None
     facts = None if labels else facts_of(target)
@@ -98,6 +100,18 @@ def compare(
         raise ValueError(f"folds must be between 2 and the number of rows, {design.rows}, but is {folds}")
     found = _compared(design, target, facts, admitted, refused, prior, values, folds, seed, intercept, progress)
     return _named(found, {"y": y, **given})
+
+
+def _counting(design: Design, values: dict[str, Any]) -> tuple[Design, dict[str, Any]]:
+    """The rows that count: those of weight 0 are neither fitted nor scored. Each keeps its fold."""
+    weight = checked(values["sample_weight"], "sample_weight", zero=True)
+    if weight is None or weight.all() or not weight.any():
+        return design, values
+    design.check_finite()
+    rows = np.flatnonzero(weight)
+    number = np.arange(design.rows, dtype=float) if values["number"] is None else values["number"]
+    part = {name: None if value is None else value[rows] for name, value in {**values, "number": number}.items()}
+    return replace(take_rows(design, rows), notes=design.notes), part
 
 
 def _named(found: Comparison, given: dict[str, Any]) -> Comparison:

@@ -67,7 +67,8 @@ def _leaves_domain(task: Task, answer: Answer) -> bool:
     remedy = "Take another link, such as log" if rows.engine.intercept else "Fit an intercept, or take the log link"
     answer.notes.append(
         f"No coefficients were found whose raw predictions all lie in the domain of the {noise.link.name} link, 0 and "
-        f"above: {len(outside)} of {rows.engine.rows} rows are below, the first is row {outside[0]}. {remedy}."
+        f"above: {len(outside)} of {rows.engine.rows} rows are below, the first is row "
+        f"{rows.row_number(outside[0])}. {remedy}."
     )
     return True
 

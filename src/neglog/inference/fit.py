@@ -160,7 +160,7 @@ def prepare(
     if by_class is not None:
         shift = class_offsets(by_class, design.rows, loss.classes)
     engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept)
-    return Task(target, engine, make_penalty(prior, engine), tol, max_iter)
+    return Task(target, engine, make_penalty(prior, engine), tol, max_iter).counting()
 
 
 def opened(
@@ -180,7 +180,8 @@ def opened(
     if isinstance(rest, Design):
         design = rest if intercept else _noting_references(rest)
     else:
-        design = read(rest, reference=reference, intercept=intercept, missing=missing, rare=rare)
+        weight = values.get("sample_weight")
+        design = read(rest, reference=reference, intercept=intercept, missing=missing, rare=rare, weight=weight)
     before = row_count(X)
     if design.rows < before:
         note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"

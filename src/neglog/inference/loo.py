@@ -36,9 +36,10 @@ class LeaveOneOut:
     @property
     def total(self) -> float:
         """The sum over the rows, each counted by its weight."""
-        return float(
-            np.sum(self.nll if self.weight is None else np.where(self.weight > 0, self.weight * self.nll, 0.0))
-        )
+        if self.weight is None:
+            return float(np.sum(self.nll))
+        counted = self.weight > 0  # the others may be anywhere
+        return float(np.sum(self.weight[counted] * self.nll[counted]))
 
     @property
     def mean(self) -> float:
@@ -62,12 +63,34 @@ def leave_one_out(joint: Joint) -> LeaveOneOut:
         )
     if joint.answer.null is None:  # of many best solutions the smallest predicts as well as any
         refuse_improper(joint)
-    joint = _without_zeros(joint)
+    whole, joint = joint, _without_zeros(joint)
     target = joint.target(joint.start)
     free = np.append(_moving(joint.task, joint.answer), np.ones(len(joint.names), bool))
     spread = np.nan_to_num(inverse(joint.curvature().matrix, free, pseudo=True), nan=0.0)
     rows = _class_rows(joint, target) if isinstance(target, Classes) else _rows(joint, target)
-    return _held_out(joint, spread, rows, target)
+    return _with_idle(whole, _held_out(joint, spread, rows, target))
+
+
+def _with_idle(joint: Joint, found: LeaveOneOut) -> LeaveOneOut:
+    """With a place for the rows of weight 0 as well, which the fit has not seen anyway."""
+    whole = joint.task.whole
+    if whole is None:
+        return found
+    counts = np.asarray(whole.target.w) > 0
+    idle, counted = np.flatnonzero(~counts), np.flatnonzero(counts)
+    part = whole.taken(idle)
+    target, eta = part.target.with_noise(joint.noise(joint.start)), part.engine.predict(joint.answer.theta)
+    with np.errstate(all="ignore"):
+        unseen = np.asarray(target.rows_nll(target.noise, eta, target.p, target.raw), np.float64)
+    nll, leverage, unreliable = (
+        np.empty(whole.engine.rows),
+        np.zeros(whole.engine.rows),
+        np.zeros(whole.engine.rows, bool),
+    )
+    nll[counted], nll[idle] = found.nll, unseen
+    leverage[counted] = found.leverage
+    unreliable[counted], unreliable[idle] = found.unreliable, ~np.isfinite(unseen)
+    return LeaveOneOut(nll, leverage, unreliable, whole.target.w)
 
 
 def _moving(task: Task, answer: Answer) -> Numbers:

@@ -74,8 +74,22 @@ class FirstLook:
         if self.drop:
             kept = complete_rows(table)
             table, numbers = table.filter(kept), numbers[kept]
-        columns = {name: surveyed_column(table.column(name), kind, name, first) for name, kind in self.kinds.items()}
-        return Survey(rows, columns, Sample.of(table, numbers, self.step), self._target(table, first))
+        weight = self._weight(table, first)
+        columns = {
+            name: surveyed_column(table.column(name), kind, name, first, weight) for name, kind in self.kinds.items()
+        }
+        sample = Sample.of(table, numbers, self.step, weight)
+        total = float(table.num_rows if weight is None else weight.sum())
+        return Survey(rows, columns, sample, total, self._target(table, first))
+
+    def _weight(self, table: Any, first: int) -> Any:
+        if "sample_weight" not in self.named:
+            return None
+        values = np.asarray(numbers_of(table.column(self.named["sample_weight"])), float)
+        try:
+            return checked(values, "sample_weight", zero=True)
+        except ValueError as error:
+            raise RowError(str(error), first) from None
 
     def _target(self, table: Any, first: int) -> Any:
         """Sums over y, or how often each label occurs."""
@@ -124,14 +138,18 @@ def open_source(
     if not set(kinds.values()) <= KINDS:
         raise unsupported((name, kind) for name, kind in kinds.items() if kind not in KINDS)
     _check_named(source, named, noise)
-    rows = None if source.lengths is None else sum(source.lengths)
-    look = FirstLook(kinds, named, noise, 1 if rows is None else max(1, rows // SAMPLE_ROWS), missing == "drop")
+    # how many rows there are, or count, may be known only afterwards: then a sample is thinned as it grows
+    unknown = source.lengths is None or "sample_weight" in named
+    step = 1 if unknown else max(1, sum(source.lengths or ()) // SAMPLE_ROWS)
+    look = FirstLook(kinds, named, noise, step, missing == "drop")
     try:
         survey: Survey = source.total(look, [*kinds, *dict.fromkeys(named.values())], count=lambda part: part.rows)
     except RowError as error:
         raise ValueError(f"{error.message} (counted from {source.where(error.first)})") from None
-    if survey is None or not survey.sample.rows:
+    if survey is None or survey.target is None:
         raise ValueError("there are no rows" if survey is None or not survey.rows else "no row has all its values")
+    if not survey.sample.rows:
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
     schema, notes = schema_of(
         survey.columns,
         kinds,
@@ -140,6 +158,7 @@ def open_source(
         missing=missing,
         rare=rare,
         place=source.where,
+        weighted="sample_weight" in named,
     )
     classes = None
     if isinstance(noise, Categorical):
@@ -149,7 +168,7 @@ def open_source(
     if kept < survey.rows:
         notes.insert(0, f"{survey.rows - kept:,} of {survey.rows:,} rows were left out: they lack values")
     small = _small(encoder, survey.sample, source.lengths, noise, intercept, notes, tol, max_iter)
-    sums = _sums(survey.target, small, kept)
+    sums = _sums(survey, small, kept)
     _check_sums(noise, sums)
     if cache is not None:
         source, encoder = cached(source, encoder, cache)
@@ -240,19 +259,17 @@ def _small(
     return PieceTask(target, engine, Penalty.none(engine.width), tol, max_iter, numbers)
 
 
-def _sums(found: Any, small: Task, rows: int) -> TargetSums:
+def _sums(survey: Survey, small: Task, rows: int) -> TargetSums:
+    found = survey.target
     if isinstance(found, TargetSums):
         return found
     sums = sums_of(small.target)  # of classes nothing is needed but how often they occur
-    share = rows / sums.rows
     labels = small.target.classes.tolist()  # type: ignore[attr-defined]
     counts = {label: found.get(label, 0) for label in labels}
-    return replace(sums, rows=rows, weight=sums.weight * share, precise=sums.precise * share, classes=counts)
+    return replace(sums, rows=rows, weight=survey.weight, precise=survey.weight, classes=counts)
 
 
 def _check_sums(noise: Noise, sums: TargetSums) -> None:
-    if sums.weight == 0:
-        raise ValueError("sample_weight is zero in every row; at least one row must count")
     if isinstance(noise, Tweedie) and noise.power is None and not 0 < sums.zeros < sums.rows:
         what = "no y is 0" if sums.zeros == 0 else "no y is above 0"
         raise ValueError(

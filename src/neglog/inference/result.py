@@ -94,12 +94,12 @@ class Fit:
     @cached_property
     def n_rows(self) -> int:
         """The number of rows that were fitted."""
-        return self._task.engine.rows
+        return self._task.given.engine.rows
 
     @cached_property
     def target_summary(self) -> dict[str, Any]:
         """What y was: its mean and range, or how often each class."""
-        return self._task.target_summary()
+        return self._task.given.target_summary()
 
     @cached_property
     def has_intercept(self) -> bool:

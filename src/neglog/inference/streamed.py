@@ -77,10 +77,11 @@ class Piecework:
     def task(self, table: Any, first: int) -> "PieceTask | None":
         """The rows as a task of their own, on one thread: other pieces are at work on the others."""
         design, values, numbers = self.encoder(table, first)
-        if self.keep is not None:
-            chosen = np.flatnonzero(self.keep(numbers))
-            design, numbers = take_rows(design, chosen), numbers[chosen]
-            values = {name: value[chosen] for name, value in values.items()}
+        chosen = self._chosen(numbers, values.get("sample_weight"))
+        if not chosen.all():
+            rows = np.flatnonzero(chosen)
+            design, numbers = take_rows(design, rows), numbers[rows]
+            values = {name: value[rows] for name, value in values.items()}
         if not design.rows:
             return None
         # the first pass has looked at all of them
@@ -90,6 +91,11 @@ class Piecework:
             design, target.y, target.weight, shift, target.loss, intercept=self.intercept, centre=self.centre
         ).on_one_thread()
         return PieceTask(target, engine, Penalty.none(engine.width), 1.0, 1, numbers)
+
+    def _chosen(self, numbers: Any, weight: Numbers | None) -> Numbers:
+        """Which rows are of the fold, and count: those of weight 0 touch nothing, whatever they hold."""
+        chosen = np.ones(len(numbers), bool) if self.keep is None else self.keep(numbers)
+        return chosen if weight is None else chosen & (weight > 0)
 
 
 # ---- functions of a piece --------------------------------------------------------------------------------------------
@@ -188,9 +194,10 @@ class Streamed(Memory):
     def predict(self, theta: Numbers) -> Numbers:
         raise TypeError("these rows are not in memory: predict for them with fit.predict, or the command line")
 
-    def take(self, rows: Any) -> Memory:
+    def take(self, rows: Any, *, recentred: bool = False) -> Memory:
         """The sample, under the same loss."""
         assert rows is SAMPLE
+        assert not recentred
         return self.small.engine.with_loss(self.small.target.sharpened(self.loss))
 
 
