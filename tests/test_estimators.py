@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from inference.problems import KNOWN, targets
+from inference.problems import problem as made
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -11,11 +13,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import neglog as nl
+from neglog.distributions import FAMILIES, Noise
 
+# scikit-learn's y are real numbers or positive ones: no counts, and no zeros from which a power could be estimated
+UNFIT = {"poisson": None, "bernoulli": None, "categorical": None, "tweedie": "tweedie(power=1.5)"}
+SUPPLIED = [UNFIT.get(name, name) for name, family in FAMILIES.items() if issubclass(family, Noise)]
 ESTIMATORS = [
-    nl.Regressor(),
+    *(nl.Regressor(noise) for noise in SUPPLIED if noise),
+    *(nl.Regressor(noise) for noise in ("laplace(scale=1)", "huber(scale=1)")),
     nl.Regressor("gaussian(scale=1)", "gaussian(scale=1)"),
     nl.Regressor("tweedie(power=1.5)", "gaussian(scale=1)"),
+    nl.Classifier(),
     nl.Classifier("gaussian(scale=1)"),
 ]
 
@@ -65,6 +73,95 @@ def test_laws_quantiles_and_intervals():
     assert 0 < model.d2(X, y) < 1
     with pytest.raises(ValueError, match="level must be between 0 and 1"):
         model.predict_interval(X, 90)
+
+
+def skewed(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.exp(1.0 + X @ [0.5, -0.3] + 0.5 * rng.normal(size=n))
+
+
+class Predicting(RegressorMixin, BaseEstimator):
+    """Somebody else's model, of which only the predictions are known."""
+
+    def __init__(self, predictions):
+        self.predictions = predictions
+
+    def predict(self, X):
+        return self.predictions
+
+
+def test_scorers_take_predictions_for_means():
+    X, y = skewed()
+    mean = nl.fit(X, y, nl.LogNormal(scale=0.5))
+
+    truth = -np.mean(mean.distribution(X).nll(y))
+    assert nl.neg_nll_scorer("lognormal(scale=0.5)")(Predicting(mean.predict(X)), X, y) == pytest.approx(
+        truth, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("noise", [noise for noise in KNOWN if noise != "categorical"])
+def test_every_noise_scores_its_own_means(noise):
+    law = KNOWN[noise].given(np.linspace(-1, 1, 7) if noise != "gamma" else np.linspace(0.5, 1, 7))
+    y = np.asarray(law.sample(rng=np.random.default_rng(0)))
+
+    assert nl.neg_nll_scorer(KNOWN[noise])(Predicting(law.mean()), y, y) == pytest.approx(
+        -np.mean(law.nll(y)), rel=1e-9
+    )
+
+
+def test_a_scorer_refuses_means_that_cannot_be():
+    X, y = skewed()
+
+    below = Predicting(np.where(np.arange(len(y)) == 7, -1.0, 1.0))
+    for noise in ("lognormal(scale=0.5)", "gamma(shape=2)"):
+        with pytest.raises(ValueError, match="1 of 300 rows are not: the first, row 7, is -1"):
+            nl.neg_nll_scorer(noise)(below, X, y)
+
+
+@pytest.mark.parametrize("noise", [noise for noise in KNOWN if noise not in ("categorical", "bernoulli")])
+def test_d2_is_that_of_the_fit(noise):
+    problem = made(nl.Flat())
+    X, y = problem.dense, targets(KNOWN[noise], problem.table)
+    rng = np.random.default_rng(1)
+    w, offset = rng.integers(0, 3, len(y)).astype(float), 0.3 * rng.normal(size=len(y))
+    model = nl.Regressor(KNOWN[noise]).fit(X, y, sample_weight=w, offset=offset)
+    assert model.d2(X, y, w, offset=offset) == pytest.approx(model.fit_.d2, rel=1e-4, abs=1e-6)
+
+
+def test_d2_counts_exposure():
+    X, _, rng = counts()
+    years = rng.uniform(0.2, 5.0, 400)
+    y = rng.poisson(years * np.exp(0.3 + X @ [0.5, -0.3, 0.0])).astype(float)
+    model = nl.Regressor("poisson").fit(X, y, exposure=years)
+    assert model.d2(X, y, exposure=years) == pytest.approx(model.fit_.d2, rel=1e-6)
+    rate = np.full(400, y.sum() / years.sum())
+    loss = [nl.Poisson().loss(y, mean).sum() for mean in (model.predict(X, exposure=years), years * rate)]
+    assert model.d2(X, y, exposure=years) == pytest.approx(1 - loss[0] / loss[1], rel=1e-6)
+
+
+def test_separated_classes_have_a_fit_by_default():
+    X = np.arange(8.0)[:, None]
+    model = nl.Classifier().fit(X, X[:, 0] > 3.5)
+    assert model.fit_.converged
+    assert model.predict(X).tolist() == (X[:, 0] > 3.5).tolist()
+    X, _, rng = counts()
+    labels = rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))
+    weak, none = nl.Classifier().fit(X, labels), nl.Classifier(prior=None).fit(X, labels)
+    assert isinstance(none.prior_, nl.Flat)
+    np.testing.assert_allclose(weak.coef_, none.coef_, atol=0.01 * none.fit_.standard_errors.max())
+    in_grams = nl.Classifier().fit(1000 * X, labels)
+    np.testing.assert_allclose(1000 * in_grams.coef_, weak.coef_, rtol=1e-6)
+
+
+def test_labels_that_the_fit_does_not_know_have_no_score():
+    X, y, _ = counts()
+    labels = np.array(["a", "b"])[np.minimum(y, 1).astype(int)]
+    model = nl.Classifier().fit(X, labels)
+    labels[3] = "c"
+    with pytest.raises(ValueError, match="among the 2 classes of the fit, but 1 of 400 rows are not: the first, row 3"):
+        model.log_score(X, labels)
 
 
 def test_in_searches_and_pipelines():

@@ -1,5 +1,6 @@
 """scikit-learn estimators: the same fits in pipelines, searches and cross-validation."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,14 +10,18 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from neglog.design import blocks
+from neglog.design import blocks, split
+from neglog.design.faults import first_rows
 from neglog.design.tables import as_table
-from neglog.distributions import Bernoulli, Categorical, Gamma, LogNormal, Poisson, Tweedie
+from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, LogNormal, Poisson, Tweedie
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.inference.fit import fit
+from neglog.inference.result import row_losses
+from neglog.inference.rows import ConvergenceWarning
 
+WEAK = 10.0  # log odds for one standard deviation of a column: more than data that do not separate classes ever say
 ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
 
 
@@ -43,8 +48,12 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.max_iter = max_iter
 
+    def _belief(self) -> tuple[Prior, bool | None]:
+        """The prior, and whether it is on the coefficients of columns of unit variance."""
+        return prior_of(self.prior), self.standardize
+
     def _fitted(self, X: Any, y: Any, noise: Noise, sample_weight: Any, **rows: Any) -> None:
-        prior = prior_of(self.prior)
+        prior, standardize = self._belief()
         self.fit_ = fit(
             X,
             y,
@@ -52,7 +61,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             prior,
             sample_weight=sample_weight,
             intercept=self.intercept,
-            standardize=self.standardize,
+            standardize=standardize,
             tol=self.tol,
             max_iter=self.max_iter,
             **rows,
@@ -148,13 +157,26 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         law = self.predict_distribution(X, offset=offset, exposure=exposure)
         return -float(np.average(law.nll(np.asarray(y, float)), weights=sample_weight))
 
-    def d2(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
-        """The share of the loss of a constant prediction, the mean of y, that the predictions explain."""
-        y = np.asarray(y, float)
-        middle = np.full(len(y), np.average(y, weights=sample_weight))
+    def d2(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
+        """The share of the loss of the best constant, beside offset and exposure, that the predictions explain.
+
+        For Gaussian noise that constant is the mean of y, for Laplace noise the median, for LogNormal noise the median
+        of its law. Of the rows of the fit it is `fit_.d2`. Where the constant leaves no loss, it is 1 if the
+        predictions leave none either, else 0.
+        """
+        check_is_fitted(self)
+        X, y = self._read(X), np.asarray(y, float)
         noise = self.fit_.noise
-        explained = np.average(noise.loss(y, self.predict(X)), weights=sample_weight)
-        return 1 - float(explained / np.average(noise.loss(y, middle), weights=sample_weight))
+        beside: dict[str, Any] = split(X, self.fit_.beside(X, {"offset": offset, "exposure": exposure}))[1]
+        nothing = np.empty((len(y), 0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # as where all counts are 0: then the loss is 0
+            constant = fit(nothing, y, noise, sample_weight=sample_weight, **beside).raw_prediction(nothing, **beside)
+        least, left = (
+            float(np.average(row_losses(noise, eta, y), weights=sample_weight))
+            for eta in (constant, self.fit_.raw_prediction(X, **beside))
+        )
+        return 1 - left / least if least else float(not left)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -170,13 +192,32 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
 class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Logistic regression for two classes, softmax regression for more.
 
-    prior  of the coefficients: None for none, "gaussian(scale=1)", "laplace(scale=0.1)", "gaussian" to learn its scale
+    prior  of the coefficients: "weak", the default, is Gaussian with scale 10 on columns of unit variance: it moves
+           little where the data speak, and where columns separate the classes, which leaves no maximum of the
+           likelihood, it gives one. None for none, "gaussian(scale=1)", "laplace(scale=0.1)", "gaussian" to learn its
+           scale
 
     >>> import numpy as np, neglog as nl
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"]
     >>> nl.Classifier("gaussian(scale=1)").fit(X, y).predict_proba([[4.0]]).round(2)
     array([[0.24, 0.76]])
     """
+
+    def __init__(
+        self,
+        prior: str | Prior | None = "weak",
+        *,
+        intercept: bool = True,
+        standardize: bool | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> None:
+        super().__init__(prior, intercept=intercept, standardize=standardize, tol=tol, max_iter=max_iter)
+
+    def _belief(self) -> tuple[Prior, bool | None]:
+        if isinstance(self.prior, str) and self.prior == "weak":
+            return Gaussian(scale=WEAK), self.standardize is not False
+        return super()._belief()
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit to a table or matrix and its labels."""
@@ -210,22 +251,36 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X, offset=offset), axis=1)]
 
-    def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+    def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> float:
         """The mean log probability of the labels in nats; higher is better."""
-        p = self.predict_proba(X)
-        places = np.searchsorted(self.classes_, np.asarray(y))
+        p, labels = self.predict_proba(X, offset=offset), np.asarray(y)
+        unknown = np.flatnonzero(~np.isin(labels, self.classes_))
+        if len(unknown):
+            raise ValueError(
+                f"labels must be among the {len(self.classes_)} classes of the fit, but "
+                f"{first_rows(unknown, len(labels))} {labels[unknown[0]]!r}"
+            )
+        places = np.searchsorted(self.classes_, labels)
         return float(np.average(np.log(p[np.arange(len(places)), places]), weights=sample_weight))
 
 
 def neg_nll_scorer(noise: str | Noise) -> Any:
     """A scorer for any scikit-learn regressor: minus the mean nll of y with its predictions as means under the noise.
 
-    Parameters of the noise beside the mean must be stated.
+    Parameters of the noise beside the mean must be stated, and no prediction may be one that its mean cannot have.
     """
     law = noise_of(noise)
 
     def score(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-        at = law.given(law.link.forward(predicted))
+        with np.errstate(all="ignore"):
+            eta = np.asarray(law.link.forward(law.location_at(predicted)))
+        bad = np.flatnonzero(np.isnan(eta))
+        if len(bad):
+            raise ValueError(
+                f"predictions must be means that {law!r} can have, but {first_rows(bad, len(eta))} "
+                f"{np.asarray(predicted)[bad[0]]:.6g}"
+            )
+        at = law.given(eta)
         return -float(np.average(at.nll(np.asarray(y, float)), weights=sample_weight))
 
     return make_scorer(score)

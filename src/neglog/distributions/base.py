@@ -285,6 +285,10 @@ class Noise(Distribution):
         made_by = {} if self.link.name == "identity" else {"_made_by": (self.link.name, raw)}
         return self._replaced(**{f"_{self.location}": location, **made_by})
 
+    def location_at(self, mean: ArrayLike) -> Any:
+        """The location at which y has this mean: the mean itself, unless the family says otherwise."""
+        return np.asarray(mean, float)
+
     def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
         """The nll at raw prediction `eta` with its first and second derivative in eta, elementwise.
 

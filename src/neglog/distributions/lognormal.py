@@ -67,6 +67,10 @@ class LogNormal(Noise):
         loc, scale = self._known("loc", "scale")
         return np.exp(loc + 0.5 * np.square(scale))
 
+    @quiet
+    def location_at(self, mean: ArrayLike) -> Any:
+        return np.log(np.asarray(mean, float)) - 0.5 * np.square(self._known("scale"))
+
     def median(self) -> Any:
         return self._over_shape(np.exp(self._known("loc")))
 

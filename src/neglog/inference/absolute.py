@@ -7,6 +7,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
+from neglog.inference.open_directions import column_null
 from neglog.inference.targets import Target
 from neglog.solvers.absolute import AbsoluteSolution, MemoryRows, Rows, Status, least_absolute
 
@@ -76,7 +77,9 @@ def solve_absolute(task: Task) -> Answer:
     )
     answer.certificate = solution
     if status == Status.RANK_DEFICIENT:
-        answer.notes.append(solution.message)
+        answer.null = column_null(task)
+        if answer.null is None:
+            answer.notes.append(solution.message)
     if not answer.converged:
         answer.notes.append(f"Not converged: {solution.message}")
     return answer

@@ -4,9 +4,11 @@ import numpy as np
 
 from neglog.inference.answer import Answer, Task
 from neglog.inference.messages import involved_columns, listed
+from neglog.inference.open_directions import ask_columns
 from neglog.inference.separation import separating_direction
 from neglog.solvers.systems import minimum_norm
 
+KINKED = ("huber", "laplace")  # losses whose curvature says little about the columns
 MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood that rises for ever does
 
 
@@ -14,6 +16,8 @@ def diagnose(task: Task, answer: Answer) -> None:
     """Completes the answer: the smallest of many solutions, and notes on what has none."""
     if answer.iterations >= MANY or not answer.converged:
         _look_for_separation(task, answer)
+    if task.target.family in KINKED:
+        ask_columns(task, answer)
     if answer.null is not None:
         _choose_smallest(task, answer)
     if not _leaves_domain(task, answer):

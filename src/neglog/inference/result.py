@@ -42,19 +42,24 @@ COMPUTED = (
 )
 
 
-def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:
-    """Half the unit deviance of the rows where there is one, else the loss; each times its precision."""
-    target = task.target
-    law, y = noise.given(task.engine.predict(theta)), target.raw
+def row_losses(noise: Any, eta: Numbers, y: Numbers) -> Numbers:
+    """Half the unit deviance of each row at its raw prediction where there is one, else the loss."""
+    law = noise.given(eta)
     location = law.parameters[law.location]
     match law._family():
         case "lognormal":
-            rows = noise.loss(y, np.exp(location))
+            return np.asarray(noise.loss(y, np.exp(location)))
         case "bernoulli":
-            rows = 0.5 * noise.deviance(y, location)
+            return np.asarray(0.5 * noise.deviance(y, location))
         case _:
-            rows = noise.loss(y, location)
-    return target.total((1.0 if target.p is None else target.p) * np.asarray(rows))
+            return np.asarray(noise.loss(y, location))
+
+
+def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:
+    """The losses of the rows, each times its precision."""
+    target = task.target
+    rows = row_losses(noise, task.engine.predict(theta), target.raw)
+    return target.total((1.0 if target.p is None else target.p) * rows)
 
 
 class Fit:

@@ -22,6 +22,7 @@ from neglog.inference.absolute import (
 )
 from neglog.inference.answer import Answer, Task
 from neglog.inference.condensed import Extremes
+from neglog.inference.open_directions import column_null
 from neglog.inference.streamed import PieceTask, StreamedTask
 from neglog.solvers.absolute import CAUTION, DenseRows, Status, least_absolute
 from neglog.solvers.penalty import Penalty
@@ -58,7 +59,9 @@ def solve_absolute_pieces(task: StreamedTask) -> Answer:
         if not wrong:
             answer = _answer(task, found, phi, settled, count, near.certificate(solution, loss))
             if solution.status == Status.RANK_DEFICIENT:
-                answer.notes.append(solution.message)
+                answer.null = column_null(task)
+                if answer.null is None:
+                    answer.notes.append(solution.message)
             return answer
         theta = found
         distance = np.abs(small.target.y - small.engine.predict(theta))

@@ -37,7 +37,8 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
             detour = not objective.steady  # for this step only: the next rows may be on the curved part again
             point = objective.at(point.theta, True)
             continue
-        if iteration == 0 and not steps:  # later a curvature that vanishes is the likelihood's doing, not the columns'
+        if (iteration == 0 and not steps) or not objective.steady:
+            # later a curvature that vanishes is the likelihood's doing, not the columns'
             null = step.null
         before, decrement = decrement, step.decrement
         rounding = 0.5 * decrement**2 <= ROUNDING * objective.summed(point) and decrement > 0.5 * before
