@@ -10,7 +10,7 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from neglog.design import blocks, split
+from neglog.design import blocks, check_index, split
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table
 from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, LogNormal, Poisson, Tweedie
@@ -28,6 +28,12 @@ ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
 def _is_table(X: Any) -> bool:
     """Whether X is a dataframe."""
     return not isinstance(X, np.ndarray | list | tuple) and not blocks.is_sparse(X) and as_table(X) is not None
+
+
+def _check_rows(X: Any, y: Any, sample_weight: Any) -> None:
+    """Refuse what goes with other rows than X."""
+    check_index(X, y, "y")
+    check_index(X, sample_weight, "sample_weight")
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
@@ -77,6 +83,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _read_both(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
         """X and y to learn from."""
+        check_index(X, y, "y")
         if _is_table(X) and y is not None:
             validate_data(self, X, skip_check_array=True, reset=True)
             return X, column_or_1d(y)
@@ -154,6 +161,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
     ) -> float:
         """The mean log likelihood of y in nats; higher is better."""
+        _check_rows(X, y, sample_weight)
         law = self.predict_distribution(X, offset=offset, exposure=exposure)
         return -float(np.average(law.nll(np.asarray(y, float)), weights=sample_weight))
 
@@ -165,6 +173,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         predictions leave none either, else 0.
         """
         check_is_fitted(self)
+        _check_rows(X, y, sample_weight)
         X, y = self._read(X), np.asarray(y, float)
         noise = self.fit_.noise
         beside: dict[str, Any] = split(X, self.fit_.beside(X, {"offset": offset, "exposure": exposure}))[1]
@@ -253,6 +262,7 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> float:
         """The mean log probability of the labels in nats; higher is better."""
+        _check_rows(X, y, sample_weight)
         p, labels = self.predict_proba(X, offset=offset), np.asarray(y)
         unknown = np.flatnonzero(~np.isin(labels, self.classes_))
         if len(unknown):

@@ -1,4 +1,4 @@
-"""Where columns leave directions open, every noise takes the smallest of the best solutions: weights then count rows."""
+"""Where columns leave directions open, every noise takes the smallest of the best solutions, so weights count rows."""
 
 import warnings
 

@@ -29,6 +29,7 @@ def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True, 
         array = _from_array(values, what, complete)
     else:
         series = None if np.isscalar(values) else tables.as_series(values)
+        check_index(X, values, what)
         array = _from_array(values, what, complete) if series is None else _from_series(series, what, numeric, complete)
     if array.shape != (rows,):
         if array.ndim == 2 and array.shape[1] == 1:  # a column vector
@@ -40,6 +41,33 @@ def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True, 
     if complete:
         _check_complete(missing_rows(array), what, rows)
     return np.ascontiguousarray(_as_numbers(array, what) if numeric else array)
+
+
+def check_index(X: Any, values: Any, what: str) -> None:
+    """Refuse values of pandas whose index is not that of X: whether they belong together by place or by label is for
+    the caller to say.
+    """
+    own, other = _index_of(X), None if isinstance(values, np.ndarray) else _index_of(values)
+    if own is None or other is None or own is other or len(own) != len(other) or own.equals(other):
+        return
+    pairs = enumerate(zip(own, other, strict=True))
+    place = next((i for i, (a, b) in pairs if a is not b and a != b), None)
+    if place is None:  # the same labels, kept differently
+        return
+    shuffled = own.is_unique and other.is_unique and not len(own.difference(other))
+    how = "the same labels in another order" if shuffled else "other labels"
+    remedy = f"{what}.loc[X.index] puts them in the order of X" if shuffled else "give both the same index"
+    raise ValueError(
+        f"{what} must have the index of X, but has {how}: the first difference is in row {place}, {own[place]!r} in X "
+        f"and {other[place]!r} in {what}; {remedy}, {what}.to_numpy() takes them as they stand"
+    )
+
+
+def _index_of(X: Any) -> Any:
+    """The index of pandas' tables and columns; None for what has none."""
+    native = X.native if isinstance(X, Table) else X
+    index = getattr(native, "index", None)
+    return index if hasattr(index, "equals") else None
 
 
 def split(

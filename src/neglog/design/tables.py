@@ -32,6 +32,11 @@ class Table:
         self._series: dict[str, Any] = {}  # wrapping a column costs more than a small column's arithmetic
 
     @property
+    def native(self) -> Any:
+        """The caller's own dataframe."""
+        return self._frame.to_native()
+
+    @property
     def rows(self) -> int:
         """The number of rows, also when no column is left."""
         return int(self._frame.shape[0])

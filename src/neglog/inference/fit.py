@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import is_formula, opened_formula, read, row_count, split
+from neglog.design import check_index, is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
 from neglog.distributions import Flat, Gaussian
 from neglog.distributions.arrays import all_finite
@@ -149,6 +149,8 @@ def prepare(
     _check_settings(prior, tol, max_iter)
     classes = isinstance(noise, Categorical)
     by_class = given["offset"] if classes else None
+    if by_class is not None:
+        check_index(X, by_class, "offset")
     given = {**given, "offset": None if classes else given["offset"]}
     design, values = opened(X, y, given, classes, isinstance(prior, Flat), missing, rare, intercept)
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
