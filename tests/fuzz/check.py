@@ -57,7 +57,7 @@ class Wrong(Exception):  # noqa: N818
 
 def examine(seed):
     """The outcome of the problem of this seed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, np.errstate(all="ignore"):
         problem = make(seed)
         arguments = problem.arguments(folder)
         before = {name: _copied(value) for name, value in arguments.items()}

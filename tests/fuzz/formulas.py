@@ -125,14 +125,15 @@ def compound_constant(y, power, phi):
     peak = np.maximum(1, np.round(y ** (2 - power) / ((2 - power) * phi)))
     # the terms fall off like a Gaussian of this width about the peak
     reach = np.ceil(9 * np.sqrt(peak * (power - 1)) + 12)
-    for i in range(len(y)):
-        j = np.arange(max(1, peak[i] - reach[i]), peak[i] + reach[i] + 1)
-        if len(j) > 200_000:
-            result[positive[i]] = np.nan
-            continue
-        result[positive[i]] = np.log(y[i]) - special.logsumexp(
-            j * drift[i] - special.gammaln(j + 1) - special.gammaln(j * nu)
-        )
+    first = np.maximum(1, peak - reach)
+    counts = (peak + reach + 1 - first).astype(np.int64)
+    if counts.sum() > 1_000_000:
+        return np.full(len(result), np.nan)
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    j = np.arange(counts.sum()) + np.repeat(first - begin, counts)
+    logs = j * np.repeat(drift, counts) - special.gammaln(j + 1) - special.gammaln(j * nu)
+    top = np.maximum.reduceat(logs, begin)
+    result[positive] = np.log(y) - top - np.log(np.add.reduceat(np.exp(logs - np.repeat(top, counts)), begin))
     return result
 
 

@@ -94,7 +94,7 @@ class Objective:
         return still.reshape(-1) & (self.strength > 0)
 
     def filled(self, x):
-        values = {name: float(value_of(name, raw)) for name, raw in zip(self.open, x[self.width :], strict=True)}
+        values = {name: np.float64(value_of(name, raw)) for name, raw in zip(self.open, x[self.width :], strict=True)}
         return self.parameters | values
 
     def eta(self, x):

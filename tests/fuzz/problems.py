@@ -527,7 +527,7 @@ def _spoiled(problem, rng):
         ways["y names no column"] = lambda: call(y=lambda a: "nowhere")
     if problem.codes is not None and problem.container == "pandas":
         ways["a level missing"] = lambda: call(
-            X=lambda a: a["X"].astype({"g": object}).where(np.arange(rows)[:, None] != row)
+            X=lambda a: a["X"].assign(g=a["X"]["g"].astype(object).where(np.arange(rows) != row))
         )
     names = sorted(ways)
     name = str(rng.choice(names))

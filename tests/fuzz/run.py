@@ -13,7 +13,7 @@ for name in ("NEGLOG_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-PATIENCE = 40.0  # seconds by the clock after which a problem is given up; processor time decides before that
+PATIENCE = 120.0  # seconds by the clock after which a problem is given up; processor time decides before that
 
 
 def serve(pipe):
@@ -40,8 +40,9 @@ class Worker:
     """A process that is started again when it takes too long."""
 
     def __init__(self):
-        self.pipe, theirs = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=serve, args=(theirs,), daemon=True)
+        context = multiprocessing.get_context("spawn")  # table libraries keep threads that a fork would lose
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
         self.seed, self.since = None, 0.0
@@ -106,13 +107,18 @@ def main():
         print(examine(chosen.seed))
         return 0
     counts, causes, unconverged, with_minimum = collections.Counter(), collections.defaultdict(list), 0, 0
-    for outcome in outcomes(range(chosen.first, chosen.first + chosen.count), chosen.workers):
-        kind = "slow" if outcome.seconds > SECONDS else outcome.kind
-        counts[kind] += 1
-        with_minimum += outcome.kind in ("optimal", "wrong")
-        unconverged += outcome.cause.startswith("not converged")
-        if kind not in ("optimal", "refused", "degenerate"):
-            causes[kind, outcome.cause].append(outcome)
+    try:
+        for outcome in outcomes(range(chosen.first, chosen.first + chosen.count), chosen.workers):
+            kind = "slow" if outcome.seconds > SECONDS else outcome.kind
+            counts[kind] += 1
+            with_minimum += outcome.kind in ("optimal", "wrong")
+            unconverged += outcome.cause.startswith("not converged")
+            if kind not in ("optimal", "refused", "degenerate"):
+                causes[kind, outcome.cause].append(outcome)
+            if sum(counts.values()) % 1000 == 0:
+                print(f"{sum(counts.values()):,}: {dict(counts)}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: this is what there was until then")
     for (kind, cause), found in sorted(causes.items(), key=lambda item: -len(item[1])):
         print(f"\n{kind}: {cause} ({len(found)})")
         for outcome in sorted(found, key=lambda o: o.seed)[: chosen.shown]:
