@@ -144,8 +144,10 @@ def _may_be_refused(problem):
     if problem.family == "tweedie" and problem.parameters["power"] is None:
         return bool(np.all(y == 0) or np.all(y > 0))
     rows, columns = problem.dense.shape
-    if problem.prior.learned and (columns == 0 or rows <= columns + 1):
+    if problem.prior.learned and (columns == 0 or rows <= columns + 1 or np.ptp(problem.dense, axis=0).max() == 0):
         return True  # there is nothing to learn a scale from
+    if problem.prior.laplace is None and problem.family == "laplace":
+        return True  # leave-one-out needs a smooth loss
     if problem.shape == "huge y":
         return True
     objective = Objective(problem, problem.prior.terms(len(problem.names)), problem.parameters)
@@ -220,7 +222,7 @@ def _judge_converged(problem, fit, objective, reason):
     x = objective.x_of(fit.intercept, fit.coef, fit.noise.parameters)
     point = objective.at(x)
     blur = blur_of(objective, fit)
-    if not np.isfinite(point.value):
+    if not (np.isfinite(point.value) and np.all(np.isfinite(point.gradient))):
         if problem.shape in ("huge y", "hugely scaled columns"):
             return "optimal", "beyond what the harness can compute"
         raise Wrong("converged outside the domain", f"{fit.coef} {fit.intercept}: {fit.message}")
@@ -231,6 +233,8 @@ def _judge_converged(problem, fit, objective, reason):
         raise Wrong("another penalty", f"{fit.penalty} for {objective.penalty(x)}")
     held = objective.at_kink(fit.coef)
     away, rounding = objective.distance(point, held, blur)
+    if not np.isfinite(away) and problem.shape in ("huge y", "hugely scaled columns"):
+        return "optimal", "beyond what the harness can compute"
     if not away <= NEAR + rounding and not _stays(objective, point, slack):
         raise Wrong("converged, but not optimal", f"{away:.3g} standard deviations away, {fit.message}")
     if is_convex(problem.family, problem.link, problem.parameters) and not objective.open:
@@ -274,10 +278,19 @@ def _better(objective, point, slack):
         if not np.isfinite(objective.value(start)):
             continue
         found = objective.minimised(start)
+        if _across_pole(objective, point, found):
+            continue
         if found.value < point.value - 1e-5 - slack and is_minimum(objective, found):
             parameters = {name: objective.filled(found.x)[name] for name in objective.open}
             return f"{point.value - found.value:.4g} nats above another, with {parameters or found.x}"
     return None
+
+
+def _across_pole(objective, point, found):
+    """Whether some mean went through infinity, which no search that goes downhill can do."""
+    if objective.problem.link != "inverse":
+        return False
+    return bool(np.any(np.sign(objective.eta(point.x)) != np.sign(objective.eta(found.x))))
 
 
 def is_minimum(objective, found):
@@ -291,6 +304,8 @@ def is_minimum(objective, found):
     size = max(float(np.max(np.abs(eta), initial=0.0)), 1e-300)
     inside = np.min(eta, initial=np.inf) - low > 1e-5 * size and high - np.max(eta, initial=-np.inf) > 1e-5 * size
     tame = objective.problem.link not in ("log", "logit", "probit", "cloglog") or size < 25
+    if objective.problem.link == "inverse" and objective.problem.family in ("poisson", "tweedie"):
+        tame = np.any(objective.y) and size * np.mean(objective.y) < 1e4  # else some means are on their way to 0
     parameters = objective.filled(found.x)
     middle = 1.02 < parameters.get("power", 1.5) < 1.98 if "power" in objective.open else True
     middle = middle and (0.05 < parameters["delta"] < 5 if "delta" in objective.open else True)
@@ -390,8 +405,9 @@ def _check_errors(problem, fit, objective):
     free = np.append(~held, np.ones(len(objective.open), bool))
     matrix = point.information if problem.family == "laplace" else point.hessian
     if problem.family == "laplace" and objective.open:
-        matrix = matrix[:n, :n]
-        free = free[:n]
+        if not problem.flat_prior:
+            return  # the force of rows that are hit exactly on the scale is anything between two numbers
+        matrix, free = matrix[:n, :n], free[:n]
     if objective.classes > 1 or not free[:n].any():
         return
     inside = matrix[np.ix_(free, free)]

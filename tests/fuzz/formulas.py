@@ -124,6 +124,8 @@ def compound_constant(y, power, phi):
     drift = nu * np.log(y / (power - 1)) - (1 + nu) * np.log(phi) - np.log(2 - power)
     peak = np.maximum(1, np.round(y ** (2 - power) / ((2 - power) * phi)))
     # the terms fall off like a Gaussian of this width about the peak
+    if not np.all(np.isfinite(peak + drift)) or peak.max() > 1e12:
+        return np.full(len(result), np.nan)
     reach = np.ceil(9 * np.sqrt(peak * (power - 1)) + 12)
     first = np.maximum(1, peak - reach)
     counts = (peak + reach + 1 - first).astype(np.int64)

@@ -256,7 +256,9 @@ class Objective:
         point = self.at(x)
         damping = 1e-3
         for _ in range(rounds):
-            if not np.isfinite(point.value) or not np.all(np.isfinite(point.hessian)):
+            if not (
+                np.isfinite(point.value) and np.all(np.isfinite(point.hessian)) and np.abs(point.hessian).max() < 1e150
+            ):
                 return point
             matrix = point.hessian
             if np.linalg.eigvalsh(matrix)[0] <= 0:
@@ -344,7 +346,7 @@ class Objective:
             return self._absolute_distance(point, gradient, held), rounding
         metric = point.hessian if _positive(point.hessian[np.ix_(free, free)]) else point.information
         pulled = np.where(held, np.maximum(np.abs(gradient[:n]) - self.strength * (1 + 1e-9), 0.0), 0.0)
-        unit = np.sqrt(np.maximum(np.diag(point.information)[:n], 1e-300))
+        unit = _units(point.information, n)
         return max(
             _decrement(gradient[free], metric[np.ix_(free, free)]), float(np.max(pulled / unit, initial=0))
         ), rounding
@@ -364,7 +366,7 @@ class Objective:
         force = self.weight * np.broadcast_to(p / parameters["scale"], self.y.shape)
         n = self.width
         loose = self.A[touching].T @ (-np.sign(r[touching]) * force[touching])
-        unit = np.sqrt(np.maximum(np.diag(point.information)[:n], 1e-300))
+        unit = _units(point.information, n)
         ways = np.column_stack([self.A[touching].T * force[touching], np.diag(self.strength)[:, held]])
         rest = gradient[:n] - loose
         scale_part = abs(gradient[n]) / np.sqrt(max(point.hessian[n, n], 1.0)) if self.open else 0.0
@@ -372,6 +374,12 @@ class Objective:
             found = optimize.lsq_linear(ways / unit[:, None], -rest / unit, (-1, 1), method="bvls", tol=1e-14)
             rest = found.fun * unit
         return max(float(np.max(np.abs(rest / unit), initial=0.0)), scale_part)
+
+
+def _units(information, n):
+    """The standard deviation that each coefficient would have alone, upside down; 1 where the rows say nothing."""
+    diagonal = np.diag(information)[:n]
+    return np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
 
 
 def _total(weight, rows):
@@ -396,8 +404,13 @@ def _decrement(gradient, matrix):
     """sqrt(g' H^-1 g) over the directions that have curvature."""
     if not len(gradient):
         return 0.0
+    if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(gradient))):
+        return np.nan
     unit = 1 / np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
-    values, vectors = np.linalg.eigh(matrix * unit * unit[:, None])
+    matrix = matrix * unit * unit[:, None]
+    if not np.all(np.isfinite(matrix)) or np.abs(matrix).max() > 1e100:
+        return np.nan
+    values, vectors = np.linalg.eigh(matrix)
     along = vectors.T @ (gradient * unit)
     known = values > 1e-11 * max(values[-1], 1e-300)
     return float(np.sqrt(np.sum(along[known] ** 2 / values[known]) + np.sum(along[~known] ** 2) * 1e4))
