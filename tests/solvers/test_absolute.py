@@ -473,3 +473,18 @@ def test_ties_that_a_column_explains_are_searched(rng):
     y = np.where(group, 5.0 + rng.normal(size=603), 0.0)
     fit = nl.fit(group[:, None].astype(float), y, nl.Laplace())
     assert fit.coef[0] == pytest.approx(np.median(y[group]), abs=1e-9)
+
+
+@pytest.mark.parametrize("away", [0.0, 1e-3, 0.3, 100.0])
+@pytest.mark.parametrize("strength", [0.0, 5.0])
+def test_a_close_start_ends_where_any_other_does(away, strength):
+    """The band about it is narrow at first, and grows where the start was not as close as was said."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([np.ones(3000), rng.normal(size=(3000, 7))])
+    data = DenseRows(X, X @ rng.normal(size=8) + rng.laplace(size=3000), rng.uniform(0.5, 2.0, size=3000))
+    ridge = np.full(8, strength), np.zeros(8)
+    cold = least_absolute(data, ridge=ridge)
+    close = least_absolute(data, ridge=ridge, start=cold.theta + away * rng.normal(size=8), close=True)
+    assert close.status == OPTIMAL
+    assert close.gap < 1e-12
+    np.testing.assert_allclose(close.theta, cold.theta, rtol=1e-9)

@@ -38,35 +38,44 @@ class EngineRows(MemoryRows):
         return self.engine.dense_rows(index), self.y[index], weights
 
 
-def solve_absolute(task: Task) -> Answer:
-    """The exact minimum; with an open scale and a prior, scale and coefficients in turn until neither moves."""
+def counted_rows(engine: Memory) -> Memory:
+    """Without the rows of weight 0."""
+    return engine if engine.weight is None or engine.weight.all() else engine.take(np.flatnonzero(engine.weight))
+
+
+def solve_absolute(task: Task, near: Answer | None = None) -> Answer:
+    """The exact minimum; with an open scale and a prior, scale and coefficients in turn until neither moves. From the
+    answer to a question like this one, if there is one.
+    """
     target, engine, penalty = task.target, task.engine, task.penalty
     check_link(target)
-    kept = engine if engine.weight is None or engine.weight.all() else engine.take(np.flatnonzero(engine.weight))
-    data = EngineRows(kept)
+    data = EngineRows(counted_rows(engine))
     dispersion = target.dispersion()
     if not engine.width:  # nothing to solve for but the scale
-        phi = dispersion.profile(_loss(data, data.y)).dispersion
+        phi = dispersion.profile(absolute_loss(data, data.y)).dispersion
         return Answer(np.empty(0), target.filled(phi), True, 0, 0.0, engine, penalty)
     theta: Numbers | None
     phi = target.noise.scale
+    if phi is None and near is not None:
+        phi = near.noise.scale
     if phi is None:
         centre = np.median(data.y)
-        phi = dispersion.profile(_loss(data, data.y - centre)).dispersion or 1.0
-    constant = _constant(data, penalty)
+        phi = dispersion.profile(absolute_loss(data, data.y - centre)).dispersion or 1.0
+    constant = proven_constant(data, penalty)
     if constant is not None:
         theta = constant.theta
-        phi = dispersion.profile(_loss(data, data.residuals(theta))).dispersion
+        phi = dispersion.profile(absolute_loss(data, data.residuals(theta))).dispersion
         answer = Answer(theta, target.filled(phi), phi > 0, 1, 0.0, engine, penalty)
         answer.certificate = constant
         return answer
-    theta = None
+    theta = None if near is None else near.theta
     rounds = 0
     while True:
         rounds += 1
-        solution = least_absolute(data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta)
+        close = theta is not None
+        solution = least_absolute(data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta, close=close)
         theta = at_kinks(solution, penalty, data.rows)
-        following = dispersion.profile(_loss(data, data.residuals(theta))).dispersion
+        following = dispersion.profile(absolute_loss(data, data.residuals(theta))).dispersion
         settled = penalty.flat.all() or abs(following / phi - 1) <= 1e-12
         phi = following
         if settled or rounds == ROUNDS:
@@ -94,7 +103,7 @@ def check_link(target: Target) -> None:
         )
 
 
-def _constant(data: EngineRows, penalty: Any) -> AbsoluteSolution | None:
+def proven_constant(data: EngineRows, penalty: Any) -> AbsoluteSolution | None:
     """The solution where one value, such as 0, is that of most targets, and no column moves the median away from it.
 
     Multipliers u = w x'v of the rows at that value, with v so that they balance all others, prove it if none exceeds
@@ -139,7 +148,8 @@ def constant_solution(theta: Numbers, objective: float, tied: Any, dual: Numbers
     return AbsoluteSolution(theta, objective, nothing.astype(int), nothing, tied, dual, 0.0, off, 1, 0, Status.OPTIMAL)
 
 
-def _loss(data: EngineRows, residuals: Numbers) -> float:
+def absolute_loss(data: EngineRows, residuals: Numbers) -> float:
+    """The sum of absolute residuals, each counted by its weight."""
     absolute = np.abs(residuals)
     return float(absolute.sum() if data.weights is None else data.weights @ absolute)
 

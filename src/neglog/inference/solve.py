@@ -34,7 +34,7 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     if isinstance(target, Compound) and target.ridged:
         return solve_ridged(task, theta, curvature)
     if isinstance(target, Absolutes):
-        return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task)
+        return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task, near)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
         return solve_threshold(task, target, near)
     if isinstance(target, HuberTarget):
