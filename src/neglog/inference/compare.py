@@ -1,7 +1,8 @@
 """Which noise do these data support? Every noise that can explain y, on the same folds, in held-out nats."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,22 @@ from neglog.distributions import (
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.inference.cells import scored
-from neglog.inference.comparison import Comparison, Score, shortest_call
+from neglog.inference.comparison import Comparison, Score
 from neglog.inference.evidence import is_open
 from neglog.inference.facts import Facts, facts_of
 from neglog.inference.fit import fit, opened
+from neglog.inference.leaks import identifiers, leaks
 from neglog.inference.opening import opened_source
+from neglog.inference.recipes import law_call, recipe_of
 from neglog.inference.result import Fit
 from neglog.inference.rows import ConvergenceWarning, checked
 from neglog.inference.streamed import fold_of
-from neglog.inference.streamed_compare import CLASSES, ROWS_TO_LEARN, compare_source, open_for_all
+from neglog.inference.streamed_compare import CANNOT_FIT, CLASSES, TOL, compare_source, no_chance, open_for_all, why_not
 from neglog.inference.watching import tells
 
 NOISES = (Gaussian, Laplace, Huber, LogNormal, Poisson, Gamma, Tweedie, Bernoulli)
+SETTINGS = {"intercept": True, "missing": "error", "rare": 0}  # which `nl.fit` has by default
+PRECISE = 1e-6  # the tol that `nl.fit` has by default
 
 
 @tells
@@ -66,7 +71,9 @@ def compare(
     progress  True shows a bar; a function is called before every fit, with a sentence and the share that is done
     engine    and cache are those of `nl.fit`, for files
 
-    The fold of a row is a hash of its number, so that folds are the same wherever the rows are.
+    The fold of a row is a hash of its number, so that folds are the same wherever the rows are. A noise that cannot
+    explain y, or cannot be fitted, is listed with the reason. `call` is the call of `nl.fit` that gives the best one.
+    Columns that tell the target, alone or as a sum, are named in `leaks`; what looks like an identifier, in `notes`.
 
     Where y is recorded on a grid, such as whole numbers or cents, every noise is scored by the probability of the
     recorded cell, so that masses and densities can be compared; `resolution` says what was done.
@@ -80,44 +87,67 @@ def compare(
     """
     prior = Gaussian() if prior is None else prior_of(prior)
     given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+    settings = {"intercept": intercept, "missing": missing, "rare": rare}
+    stated = {name: value for name, value in settings.items() if value != SETTINGS[name]}
+    places = {name: value for name, value in (("engine", engine), ("cache", cache)) if value is not None}
+    recipe = recipe_of(y, prior, given, {**stated, **places})
     source = opened_source(X, engine)
     if source is not None:
-        settings = {"intercept": intercept, "missing": missing, "rare": rare, "cache": cache}
-        return _compared_source(source, y, noises, prior, given, settings, folds, seed, progress)
+        settings["cache"] = cache
+        found = _compared_source(source, y, noises, prior, given, settings, folds, seed, progress)
+    else:
+        found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress)
+    found.recipe = replace(recipe, prior=found.prior)
+    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    found.target = _target_name(y)
+    found.fit.named = {**named, "y": found.target}
+    return found
+
+
+def _target_name(y: Any) -> str:
+    return y.partition("~")[0].strip() if isinstance(y, str) else "y"
+
+
+def _compared_table(
+    X: Any,
+    y: Any,
+    noises: Sequence[str | Noise] | None,
+    prior: Prior,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    folds: int,
+    seed: int,
+    progress: Any,
+) -> Comparison:
+    """For rows in memory."""
     labels = not is_formula(y) and _has_labels(X, y)
+    missing, rare = settings["missing"], settings["rare"]
     number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
     design, values = opened(
-        X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare, intercept
+        X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare, settings["intercept"]
     )
-    design, values = _counting(design, values)
-    target = values.pop("y")
+    target, number = values.pop("y"), values.pop("number")
     assert target is not None
-    facts = None if labels else facts_of(target)
-    admitted, refused = _admitted(_tried(noises, labels), facts, exposure is not None)
+    weight = checked(values["sample_weight"], "sample_weight", zero=True)
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
+    if not design.columns and is_open(prior):
+        prior = Flat()  # there is nothing to hold back
+    data = _Rows(design, target, values, settings["intercept"])
+    counted = data.counted()
+    facts = None if labels else facts_of(target)  # of all rows: a fit looks at all
+    admitted, refused = _admitted(_tried(noises, labels), facts, given["exposure"] is not None)
     if isinstance(admitted[0], Categorical) and len(np.unique(target)) < 2:
         raise ValueError("no noise can explain y: it has one class only")
-    if not 2 <= folds <= design.rows:
-        raise ValueError(f"folds must be between 2 and the number of rows, {design.rows}, but is {folds}")
-    found = _compared(design, target, facts, admitted, refused, prior, values, folds, seed, intercept, progress)
-    return _named(found, {"y": y, **given})
-
-
-def _counting(design: Design, values: dict[str, Any]) -> tuple[Design, dict[str, Any]]:
-    """The rows that count: those of weight 0 are neither fitted nor scored. Each keeps its fold."""
-    weight = checked(values["sample_weight"], "sample_weight", zero=True)
-    if weight is None or weight.all() or not weight.any():
-        return design, values
-    design.check_finite()
-    rows = np.flatnonzero(weight)
-    number = np.arange(design.rows, dtype=float) if values["number"] is None else values["number"]
-    part = {name: None if value is None else value[rows] for name, value in {**values, "number": number}.items()}
-    return replace(take_rows(design, rows), notes=design.notes), part
-
-
-def _named(found: Comparison, given: dict[str, Any]) -> Comparison:
-    named = {what: value for what, value in given.items() if isinstance(value, str)}
-    found.target = named.get("y", "y").partition("~")[0].strip()
-    found.fit.named = {**named, "y": found.target}
+    if not 2 <= folds <= counted.design.rows:
+        raise ValueError(f"folds must be between 2 and the number of rows, {counted.design.rows}, but is {folds}")
+    where = np.arange(design.rows) if number is None else number.astype(np.int64)
+    fold = fold_of(where if counted is data else where[data.values["sample_weight"] > 0], folds, seed)
+    if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
+        fold = np.arange(counted.design.rows) % folds
+    found = _compared(data, counted, facts, admitted, refused, prior, fold, folds, seed, progress)
+    found.leaks = leaks(counted.design, counted.y, _target_name(y), numeric=not labels)
+    found.fit.notes += identifiers(design)
     return found
 
 
@@ -137,6 +167,8 @@ def _compared_source(
         task, facts = open_for_all(source, y, prior, given, **settings)
         if not 2 <= folds <= task.engine.rows:
             raise ValueError(f"folds must be between 2 and the number of rows, {task.engine.rows}, but is {folds}")
+        if not task.engine.design.columns and is_open(prior):
+            prior = Flat()
         tried = _tried(noises, facts is None)
         if facts is not None and any(isinstance(noise, Categorical) for noise in tried):
             raise ValueError(
@@ -145,8 +177,14 @@ def _compared_source(
             )
         admitted, refused = _admitted(tried, facts, given["exposure"] is not None)
         names = [_name(noise) for noise in admitted]
-        scores, resolution, shown, fit = compare_source(task, admitted, names, prior, facts, folds, seed, progress)
-    return _named(Comparison(scores, refused, resolution, prior, folds, shown, fit), {"y": y, **given})
+        scores, resolution, shown = compare_source(task, admitted, names, refused, prior, facts, folds, seed, progress)
+    final = _final(
+        scores, refused, progress, lambda noise: fit(source, y, noise, prior, progress=False, **given, **settings)
+    )
+    found = Comparison(scores, refused, resolution, prior, folds, shown, final)
+    small = task.small
+    found.leaks = leaks(small.engine.design, np.asarray(small.target.raw), _target_name(y), numeric=facts is not None)
+    return found
 
 
 # ---- which noises ----------------------------------------------------------------------------------------------------
@@ -183,113 +221,121 @@ def _admitted(noises: list[Noise], facts: Facts | None, exposure: bool) -> tuple
         if reason is None:
             admitted.append(noise)
         else:
-            refused[type(noise).__name__] = reason
+            refused[_name(noise)] = reason
     if not admitted:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-        raise ValueError(f"no noise can explain y. {reasons}")
+        raise ValueError(why_not(refused))
     return admitted, refused
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """A design with its target and what goes with the rows."""
+
+    design: Design
+    y: Any
+    values: dict[str, Any]
+    intercept: bool
+
+    def taken(self, rows: Any) -> "_Rows":
+        values = {name: None if value is None else value[rows] for name, value in self.values.items()}
+        return _Rows(take_rows(self.design, rows), self.y[rows], values, self.intercept)
+
+    def counted(self) -> "_Rows":
+        """Those that have a weight: the others may hold what no noise could explain."""
+        weight = self.values["sample_weight"]
+        return self if weight is None or (weight > 0).all() else self.taken(np.flatnonzero(weight > 0))
+
+    def fit(self, noise: Noise, prior: Prior, tol: float) -> Fit:
+        return fit(self.design, self.y, noise, prior, intercept=self.intercept, tol=tol, **self.values)
+
+
 def _compared(
-    design: Design,
-    y: Any,
+    data: _Rows,
+    counted: _Rows,
     facts: Facts | None,
     noises: list[Noise],
     refused: dict[str, str],
     prior: Prior,
-    values: dict[str, Any],
+    fold: Any,
     folds: int,
     seed: int,
-    intercept: bool,
     progress: Any,
 ) -> Comparison:
     rng = np.random.default_rng(seed)
-    number = values.pop("number")
-    fold = fold_of(np.arange(design.rows) if number is None else number.astype(np.int64), folds, seed)
-    if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
-        fold = np.arange(design.rows) % folds
     labels = isinstance(noises[0], Categorical)
     width, resolution = CLASSES if facts is None or labels else facts.cell_width()
-    weight = values["sample_weight"]
-    weight = np.ones(design.rows) if weight is None else weight
+    rows, weight = counted.design.rows, counted.values["sample_weight"]
+    weight = np.ones(rows) if weight is None else weight
     scores: list[Score] = []
-    for noise in noises:
+    for i, noise in enumerate(noises):
         name = _name(noise)
-        nll, transform, predicted = (np.empty(design.rows) for _ in range(3))
-        score = Score(name, noise, nll, transform, predicted, weight)
-        for k in range(folds):
-            if progress is not None:
-                progress(f"{name}, fold {k + 1} of {folds}", (len(scores) * folds + k) / (len(noises) * folds + 1))
-            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            _score_fold(score, design, y, noise, prior, values, train, test, width, intercept, rng)
+        score = Score(name, noise, np.empty(rows), np.empty(rows), np.empty(rows), weight)
+        try:
+            for k in range(folds):
+                if progress is not None:
+                    progress(f"{name}, fold {k + 1} of {folds}", (i * folds + k) / (len(noises) * folds + 1))
+                train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+                _score_fold(score, counted.taken(train), counted.taken(test), test, prior, width, rng)
+        except CANNOT_FIT as error:
+            refused[name] = f"it could not be fitted: {error}"
+            continue
+        impossible = np.flatnonzero(~np.isfinite(score.nll))
+        if len(impossible):
+            refused[name] = no_chance(noise, len(impossible), rows)
+            continue
         scores.append(score)
     scores.sort(key=lambda score: score.mean)
-    if progress is not None:
-        progress(f"{scores[0].name} on all rows", 1 - 1 / (len(noises) * folds + 1))
-    best = scores[0].noise
-    final = _quiet_fit(design, y, best, _learned(design, y, best, prior, values, intercept), values, intercept)
-    return Comparison(
-        scores, refused, resolution, prior, folds, np.asarray(y, float) if not labels else np.asarray(y), final
-    )
+    final = _final(scores, refused, progress, lambda noise: data.fit(noise, prior, PRECISE))
+    y = np.asarray(counted.y) if labels else np.asarray(counted.y, float)
+    return Comparison(scores, refused, resolution, prior, folds, y, final)
 
 
 def _score_fold(
-    score: Score,
-    design: Design,
-    y: Any,
-    noise: Noise,
-    prior: Prior,
-    values: dict[str, Any],
-    train: Any,
-    test: Any,
-    width: float | None,
-    intercept: bool,
-    rng: np.random.Generator,
+    score: Score, train: _Rows, test: _Rows, places: Any, prior: Prior, width: float | None, rng: np.random.Generator
 ) -> None:
-    part = {name: None if value is None else value[train] for name, value in values.items()}
-    rows = take_rows(design, train)
-    fitted = _quiet_fit(rows, y[train], noise, _learned(rows, y[train], noise, prior, part, intercept), part, intercept)
+    fitted = _quiet(lambda: train.fit(score.noise, prior, TOL))
     score.fitted = fitted.noise
     if not fitted.converged:
         score.converged = False
         score.notes.append(fitted.message)
-    rest = {name: None if values[name] is None else values[name][test] for name in ("offset", "exposure")}
-    law = fitted.distribution(take_rows(design, test), **rest)
-    if isinstance(noise, Categorical):
-        places = {label: k for k, label in enumerate(fitted.classes.tolist())}
-        codes = np.array([places[label] for label in y[test].tolist()])
-        score.nll[test], score.predicted[test] = law.nll(codes), law.p.max(axis=1)
-        score.transform[test] = np.nan  # classes have no order in which one could be too high
+    law = fitted.distribution(test.design, **{name: test.values[name] for name in ("offset", "exposure")})
+    if isinstance(score.noise, Categorical):
+        known = {label: k for k, label in enumerate(fitted.classes.tolist())}
+        absent = sorted({str(label) for label in test.y.tolist() if label not in known})
+        if absent:
+            raise ValueError(f"the class {', '.join(absent)} is in one fold only; merge classes, or take fewer folds")
+        codes = np.array([known[label] for label in test.y.tolist()])
+        score.nll[places], score.predicted[places] = law.nll(codes), law.p.max(axis=1)
+        score.transform[places] = np.nan  # classes have no order in which one could be too high
         return
-    score.nll[test], score.transform[test] = scored(law, y[test], width, rng)
-    score.predicted[test] = law.mean()
+    score.nll[places], score.transform[places] = scored(law, test.y, width, rng)
+    score.predicted[places] = law.mean()
 
 
-def _learned(design: Design, y: Any, noise: Noise, prior: Prior, values: dict[str, Any], intercept: bool) -> Prior:
-    """A prior whose scale is learned, from some of the rows where there are many: it depends little on their number."""
-    if design.rows <= ROWS_TO_LEARN or not is_open(prior):
-        return prior
-    some = np.linspace(0, design.rows - 1, ROWS_TO_LEARN).astype(int)
-    part = {name: None if value is None else value[some] for name, value in values.items()}
-    rows, y = take_rows(design, some), y[some]
-    if isinstance(noise, Tweedie) and noise.power is None:  # whose search the scale hardly changes
-        power = _quiet_fit(rows, y, noise, Gaussian(scale=1.0), part, intercept).noise.power
-        noise = Tweedie(power=power, dispersion=noise.dispersion, link=noise.link.name)
-    return _quiet_fit(rows, y, noise, prior, part, intercept).prior
+def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: Callable[[Noise], Fit]) -> Fit:
+    """The best noise on all rows, by the call that the conclusion names; what fails there is refused like the rest."""
+    while scores:
+        if progress is not None:
+            progress(f"{scores[0].name} on all rows", 1.0)
+        try:
+            return _quiet(partial(fitted, scores[0].noise))
+        except CANNOT_FIT as error:
+            refused[scores.pop(0).name] = f"it could not be fitted to all rows: {error}"
+    raise ValueError(why_not(refused))
 
 
-def _quiet_fit(design: Design, y: Any, noise: Noise, prior: Prior, values: dict[str, Any], intercept: bool) -> Fit:
+def _quiet(fitted: Callable[[], Fit]) -> Fit:
     """A fit whose lack of convergence is told in the comparison, not as a warning."""
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit(design, y, noise, prior, intercept=intercept, tol=1e-3, **values)
+        return fitted()
 
 
 def _name(noise: Noise) -> str:
     """The family, and what is stated beside the defaults."""
-    return shortest_call(noise).removesuffix("()")
+    return law_call(noise).removesuffix("()")

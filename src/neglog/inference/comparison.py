@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions import FAMILIES, Bernoulli, Categorical
+from neglog.distributions import Categorical
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.inference.printing import as_text
+from neglog.inference.recipes import Recipe
 from neglog.inference.result import Fit
+from neglog.inference.verdict import sentence, with_error
 
 LEVELS = (0.5, 0.8, 0.95)
 TIE = 2.0  # standard errors of the paired difference within which nobody is better
+SAME = 1.0  # nats over all rows: a likelihood ratio of e, below which nobody is better, however sure the difference
 DECILES = 10
 
 
@@ -24,6 +27,11 @@ class Totals:
 
     def __init__(self, sums: Numbers) -> None:
         self.first, self.second = sums[0][:, 0], sums[1]
+
+    @property
+    def counted(self) -> float:
+        """How many rows of equal weight would say as much."""
+        return float(self.first[0] ** 2 / self.second[0, 0])
 
     def mean(self, i: int) -> float:
         """Of one noise."""
@@ -71,6 +79,13 @@ class Score:
         return standard_error(self.nll, self.weight)
 
     @property
+    def counted(self) -> float:
+        """How many rows of equal weight would say as much."""
+        if self.totals is not None:
+            return self.totals.counted
+        return float(self.weight.sum() ** 2 / np.sum(self.weight**2))
+
+    @property
     def ks(self) -> float:
         """The largest gap between the distribution of the transform and the uniform one; NaN for classes."""
         order = np.argsort(self.transform)
@@ -103,13 +118,16 @@ class Comparison:
     """The noises from best to worst, in held-out nats per row; prints itself as a table and a sentence."""
 
     scores: list[Score]
-    refused: dict[str, str]  # noises that cannot explain y, and why
+    refused: dict[str, str]  # noises that cannot explain y or cannot be fitted, and why
     resolution: str
     prior: Prior
     folds: int
     y: Numbers
     fit: Fit  # the best noise on all rows
     target: str = "y"
+    leaks: list[str] = field(default_factory=list)  # columns that tell the target
+    recipe: Recipe = field(default_factory=Recipe)
+    command: str = ""  # of the command line, that gives `fit`
 
     @property
     def rows(self) -> int:
@@ -126,25 +144,49 @@ class Comparison:
         """The noise with the least held-out nats, its parameters as estimated from all rows."""
         return self.fit.noise
 
+    @property
+    def call(self) -> str:
+        """The call of `nl.fit` that gives `fit`, with the arguments that the comparison was given."""
+        return self.recipe.call(self.scores[0].noise)
+
     @cached_property
     def ties(self) -> list[str]:
         """The noises that are not clearly worse than the best, and the best itself."""
-        return [score.name for score in self.scores if self._gap(score)[0] <= TIE * self._gap(score)[1]]
+        return [score.name for score in self.scores if self._is_tied(score)]
 
-    def _gap(self, score: Score) -> tuple[float, float]:
-        """How much worse than the best, with the standard error of the paired difference."""
+    def _is_tied(self, score: Score) -> bool:
+        gap, error = self.gap(score)
+        return gap <= TIE * error or gap * score.counted <= SAME
+
+    def gap(self, score: Score) -> tuple[float, float]:
+        """How much worse than the best, with the standard error of the paired difference.
+
+        Rows that were scored by fits to the same rows are not independent: as Nadeau and Bengio (2003) do for splits,
+        the variance of their mean is raised by the ratio of rows left out to rows fitted, 1 / (folds - 1).
+        """
         best = self.scores[0]
         if score.totals is not None:
-            return score.totals.gap(score.place, best.place)
-        away = score.nll - best.nll
-        return float(np.average(away, weights=score.weight)), standard_error(away, score.weight)
+            gap, error = score.totals.gap(score.place, best.place)
+        else:
+            away = score.nll - best.nll
+            gap, error = float(np.average(away, weights=score.weight)), standard_error(away, score.weight)
+        return gap, error * float(np.sqrt(self.folds / (self.folds - 1)))
+
+    @property
+    def cautions(self) -> list[str]:
+        """Noises whose fits without some fold have to be looked at, and why."""
+        return [
+            f"{score.name}: {len(score.notes)} of {self.folds} fits have to be looked at. {score.notes[0]}"
+            for score in self.scores
+            if score.notes
+        ]
 
     @cached_property
     def table(self) -> list[dict[str, Any]]:
         """One record per noise, the best first."""
         records = []
         for score in self.scores:
-            gap, gap_error = self._gap(score)
+            gap, gap_error = self.gap(score)
             records.append(
                 {
                     "noise": score.name,
@@ -178,13 +220,17 @@ class Comparison:
             "resolution": self.resolution,
             "deciles": deciles,
             "notes": self.notes,
+            "leaks": self.leaks,
+            "cautions": self.cautions,
+            "call": self.call,
+            "command": self.command,
             "conclusion": self.conclusion,
         }
 
     @property
     def conclusion(self) -> str:
         """What to use, how sure that is, and what to try if nothing fits."""
-        return _sentence(self)
+        return sentence(self)
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from rich.table import Table
@@ -195,51 +241,17 @@ class Comparison:
             table.add_column(column, justify="left" if column == "noise" else "right")
         for record in self.table:
             name = f"{record['noise']} (tied)" if record["tied"] and record["worse"] else record["noise"]
-            gap = ("", "") if not record["worse"] else (f"{record['worse']:.4f}", f"{record['worse_error']:.4f}")
+            gap = ("", "") if not record["worse"] else with_error(record["worse"], record["worse_error"])
             judged = [f"{record['ks']:.3f}", *(f"{100 * record[f'coverage_{100 * level:g}']:.1f}%" for level in LEVELS)]
             if np.isnan(record["ks"]):
                 judged = ["–"] * len(judged)
-            table.add_row(Text(name), f"{record['nats']:.4f}", f"{record['error']:.4f}", *gap, *judged)
+            table.add_row(Text(name), *with_error(record["nats"], record["error"]), *gap, *judged)
         yield table
         for name, reason in self.refused.items():
             yield Text(f"{name}: {reason}")
+        yield from map(Text, self.cautions)
         yield from map(Text, self.notes)
         yield Text(self.conclusion)
 
     def __repr__(self) -> str:
         return as_text(self)
-
-
-def shortest_call(law: Any) -> str:
-    """The shortest call that makes the law."""
-    kind = type(law)
-    return f"{kind.__name__}()" if kind.__name__.lower() in FAMILIES and law == kind() else repr(law)
-
-
-def _sentence(comparison: Comparison) -> str:
-    best = comparison.scores[0]
-    tied = [name for name in comparison.ties if name != best.name]
-    sure = (
-        f"{best.name} explains {comparison.target} best, {best.mean:.4f} nats per row held out"
-        if not tied
-        else f"{best.name} and {', '.join(tied)} explain {comparison.target} equally well within the error, "
-        f"{best.mean:.4f} nats per row held out"
-    )
-    if len(comparison.scores) > 1 and not tied:
-        gap, error = comparison._gap(comparison.scores[1])
-        sure += f", {gap:.4f} ± {error:.4f} better than {comparison.scores[1].name}"
-    classes = isinstance(best.noise, Categorical | Bernoulli)
-    noise = "" if classes else f"nl.{shortest_call(best.noise)}, "
-    call = f"nl.{'Classifier' if classes else 'Regressor'}({noise}prior=nl.{shortest_call(comparison.prior)}).fit(X, y)"
-    loss = FAMILIES[type(best.noise).__name__.lower()].summary[0]
-    text = f"{sure}. Its loss is the {loss}; the call is {call}."
-    limit = 1.63 / np.sqrt(len(best.transform)) + 0.02
-    if not isinstance(best.noise, Categorical) and best.ks > limit:
-        outside = 1 - best.coverage(0.95)
-        hint = (
-            "there are more extreme values than it expects: try Huber or Laplace noise, or a log link"
-            if outside > 0.08
-            else "the shape differs in the middle: look for excess zeros, several groups in one, or a missing column"
-        )
-        text += f" But it is not well calibrated (KS distance {best.ks:.3f}): {hint}."
-    return text

@@ -61,7 +61,10 @@ class Facts:
             case Tweedie():
                 bad, what = self.negative, "are negative"
                 if not bad and noise.power is None and not 0 < self.zeros < self.rows:
-                    return "its power can be estimated only where some targets are 0 and some are not"
+                    return (
+                        "its power can be estimated only where some targets are 0 and some are not; to try it "
+                        "nevertheless, state one, as in tweedie(power=1.5)"
+                    )
             case _:
                 return None
         return f"{bad:,} of {self.rows:,} targets {what}" if bad else None

@@ -9,7 +9,7 @@ from neglog.distributions import Categorical, Gaussian, Tweedie
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.files import kind_of_type
-from neglog.inference.answer import Answer, Task
+from neglog.inference.answer import Task
 from neglog.inference.cells import scored
 from neglog.inference.comparison import Score, Totals
 from neglog.inference.condensed import condensed
@@ -23,9 +23,9 @@ from neglog.inference.solve import solve
 from neglog.inference.streamed import Folds, PieceTask, Streamed, StreamedTask, fold_of
 from neglog.inference.targets import make_target
 
-ROWS_TO_LEARN = 5_000  # from which the scale of a prior is learned, at most: more rows make it little surer
 ROWS_TO_SHOW = 100_000  # whose scores are kept, for calibration and figures
 TOL = 1e-3
+CANNOT_FIT = (ValueError, ArithmeticError, np.linalg.LinAlgError)  # which a fit of one noise may end with
 CLASSES = (None, "classes: every noise is scored by the probability of the class")
 
 
@@ -82,77 +82,87 @@ def _reloaded(engine: Any, target: Any) -> Any:
     return other
 
 
+def why_not(refused: dict[str, str]) -> str:
+    """Why nothing can be compared: the reasons of all noises, or the one that all share."""
+    reasons = set(refused.values())
+    if len(refused) > 1 and len(reasons) == 1:
+        return f"no noise can explain y: {reasons.pop()}"
+    return f"no noise can explain y. {'; '.join(f'{name}: {reason}' for name, reason in refused.items())}"
+
+
+def no_chance(noise: Noise, count: int, rows: int) -> str:
+    """The reason against a noise that gives rows no probability at all."""
+    return (
+        f"{count:,} of {rows:,} rows that were held out have no probability under it, as where the {noise.link.name} "
+        "link leads to means that it cannot have"
+    )
+
+
 def compare_source(
     task: StreamedTask,
     noises: list[Noise],
     names: list[str],
+    refused: dict[str, str],
     prior: Prior,
     facts: Facts | None,
     folds: int,
     seed: int,
     progress: Any,
-) -> tuple[list[Score], str, Numbers, Fit]:
-    """Scores from best to worst, how y was scored, the y of the rows that are kept, and the best noise on all rows."""
+) -> tuple[list[Score], str, Numbers]:
+    """Scores from best to worst, how y was scored, and the y of the rows that are kept. Noises that cannot be fitted
+    go to `refused`.
+    """
     width, resolution = CLASSES if facts is None else facts.cell_width()
-    fitted: list[list[Fitted]] = []
     steps = len(noises) * folds + 2
-    tasks = [under(task, noise) for noise in noises]
-    for name, own in zip(names, tasks, strict=True):
+    fitted: list[list[Fitted]] = []
+    kept: list[int] = []
+    for i, noise in enumerate(noises):
         row = []
-        for k in range(folds):
-            if progress is not None:
-                progress(f"{name}, fold {k + 1} of {folds}", (len(fitted) * folds + k) / steps)
-            row.append(_fitted(on_fold(own, Folds(folds, k, False, seed)), prior))
+        try:
+            own = under(task, noise)
+            for k in range(folds):
+                if progress is not None:
+                    progress(f"{names[i]}, fold {k + 1} of {folds}", (i * folds + k) / steps)
+                row.append(_fitted(on_fold(own, Folds(folds, k, False, seed)), prior))
+        except CANNOT_FIT as error:
+            refused[names[i]] = f"it could not be fitted: {error}"
+            continue
         fitted.append(row)
+        kept.append(i)
+    if not kept:
+        raise ValueError(why_not(refused))
     if progress is not None:
         progress("scores", (steps - 2) / steps)
     step = max(1, task.engine.rows // ROWS_TO_SHOW)
-    sums, *shown = task.total(score_piece, fitted, folds, seed, width, step)
+    sums, impossible, *shown = task.total(score_piece, fitted, folds, seed, width, step)
     y, weight, *arrays = (np.concatenate(part) for part in shown)
-    nll, transform, predicted = (part.reshape(-1, len(noises)).T for part in arrays)
+    nll, transform, predicted = (part.reshape(-1, len(kept)).T for part in arrays)
     totals = Totals(sums)
-    order = sorted(range(len(noises)), key=totals.mean)
     scores = []
-    for i in order:
-        ends = [fit for fit in fitted[i] if not fit.converged]
-        score = Score(names[i], noises[i], nll[i], transform[i], predicted[i], weight, fitted[i][-1].noise)
+    for place, i in enumerate(kept):
+        if impossible[place]:
+            refused[names[i]] = no_chance(noises[i], int(impossible[place]), task.engine.rows)
+            continue
+        ends = [fit for fit in fitted[place] if not fit.converged]
+        last = fitted[place][-1].noise
+        score = Score(names[i], noises[i], nll[place], transform[place], predicted[place], weight, last)
         score.converged, score.notes = not ends, [fit.message for fit in ends]
-        score.totals, score.place = totals, i
+        score.totals, score.place = totals, place
         scores.append(score)
-    if progress is not None:
-        progress(f"{scores[0].name} on all rows", (steps - 1) / steps)
-    best = tasks[order[0]]
-    whole, answer, own_prior = _solved(best, prior)
-    return scores, resolution, y, Fit(whole, answer, own_prior)
+    scores.sort(key=lambda score: score.mean)
+    return scores, resolution, y
 
 
 def _fitted(task: StreamedTask, prior: Prior) -> Fitted:
-    task, answer, prior = _solved(task, prior)
+    """As `nl.fit` does it."""
+    if is_open(prior):
+        task, answer, prior = learn(task, prior, None)  # type: ignore[assignment]
+    else:
+        task = replace(task, penalty=make_penalty(prior, task.engine))
+        answer = solve(task)
+    diagnose(task, answer)
     fit = Fit(task, answer, prior)
     return Fitted(fit.noise, answer.theta, fit.converged, "" if fit.converged else fit.message)
-
-
-def _solved(task: StreamedTask, prior: Prior) -> tuple[StreamedTask, Answer, Prior]:
-    if is_open(prior):
-        prior = _learned(task.in_memory(), prior)
-    task = replace(task, penalty=make_penalty(prior, task.engine))
-    answer = solve(task)
-    diagnose(task, answer)
-    return task, answer, prior
-
-
-def _learned(small: PieceTask, prior: Prior) -> Prior:
-    """The prior's scale from some of the rows in memory."""
-    if small.engine.rows > ROWS_TO_LEARN:
-        small = small.taken(np.linspace(0, small.engine.rows - 1, ROWS_TO_LEARN).astype(int))
-    target = small.target
-    if isinstance(target.noise, Tweedie) and target.noise.power is None:  # whose search the scale hardly changes
-        power = solve(replace(small, penalty=make_penalty(Gaussian(scale=1.0), small.engine))).noise.power
-        target = target.at_power(power)  # type: ignore[attr-defined]
-        small = replace(small, target=target, engine=small.engine.with_loss(target.loss))
-    small = replace(small, penalty=make_penalty(prior, small.engine))
-    found: Prior = learn(small, prior, None).prior
-    return found
 
 
 def score_piece(
@@ -162,11 +172,11 @@ def score_piece(
     engine, target = task.engine, task.target
     y, count = np.asarray(target.raw), len(fitted)
     w = np.ones(engine.rows) if target.w is None else target.w
-    nll, transform, predicted = (np.empty((engine.rows, count)) for _ in range(3))
+    nll, transform, predicted = (np.zeros((engine.rows, count)) for _ in range(3))
     fold = fold_of(task.numbers, folds, seed)
     rng = np.random.default_rng([seed, int(task.numbers[0])])
     for k in range(folds):
-        rows = np.flatnonzero(fold == k)
+        rows = np.flatnonzero((fold == k) & (w > 0))
         if not len(rows):
             continue
         part = engine.take(rows)
@@ -178,8 +188,9 @@ def score_piece(
             else:
                 nll[rows, i], transform[rows, i] = scored(law, y[rows], width, rng)
                 predicted[rows, i] = law.mean()
-    ones = np.column_stack([np.ones(engine.rows), nll])
+    impossible = np.count_nonzero(~np.isfinite(nll), axis=0)
+    ones = np.column_stack([np.ones(engine.rows), np.where(np.isfinite(nll), nll, 0.0)])
     sums = np.stack([np.outer(w @ ones, np.eye(1, count + 1)[0]), (ones * (w**2)[:, None]).T @ ones])
-    shown = np.flatnonzero(task.numbers % step == 0)
+    shown = np.flatnonzero((task.numbers % step == 0) & (w > 0))
     rows_shown = (y[shown], w[shown], nll[shown].ravel(), transform[shown].ravel(), predicted[shown].ravel())
-    return sums, *([part] for part in rows_shown)
+    return sums, impossible, *([part] for part in rows_shown)
