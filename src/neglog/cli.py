@@ -53,6 +53,10 @@ Cache = Annotated[
     typer.Option(help="A directory for decoded copies of many files: passes then read faster", rich_help_panel=DATA),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines", rich_help_panel=OUTPUT)]
+Raw = Annotated[
+    bool,
+    typer.Option("--raw", help="Show levels as they are, not less the mean of their factor", rich_help_panel=OUTPUT),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from", rich_help_panel=OUTPUT)]
 
 COMPARE = """Examples:
@@ -127,6 +131,8 @@ def compare(
             cache=cache,
         )
         found.notes[:0] = notes
+        options = {"exposure": exposure, "weight": weight, "offset": offset, "without": without, "keep": keep}
+        found.command = _fit_command(found, table, target, {**options, "cache": cache}, missing, rare)
         if report is not None:
             tell("Report", 1.0)
             from neglog.report import write_report
@@ -136,6 +142,7 @@ def compare(
         _print_json(found.to_json())
         return
     _print(found)
+    print(f"From the shell: {found.command}")  # in one line, to be copied
     if report is not None:
         _print(f"Report: {report}")
 
@@ -159,6 +166,7 @@ def fit(
         str | None, typer.Option(help='As in "gaussian(scale=1)"; by default none', rich_help_panel=MODEL)
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the model, a JSON file", rich_help_panel=OUTPUT)] = None,
+    raw: Raw = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -193,7 +201,7 @@ def fit(
     if as_json:
         _print_json(stored)
         return
-    _print(found.summary())
+    _print(found.summary(contrasts=not raw))
     if save is not None:
         _print(f"Model: {save}")
 
@@ -247,7 +255,7 @@ def predict(
 
 
 @app.command(epilog="Example: [bold]neglog explain visits.json[/bold]")
-def explain(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> None:
+def explain(model: ModelFile, raw: Raw = False, as_json: AsJson = False, debug: Debug = False) -> None:
     """Print a saved model: its formula, noise, prior and coefficients, and the data it was fitted to."""
     from neglog.inference.storage import load, to_json
     from neglog.inference.summary import equation
@@ -257,7 +265,7 @@ def explain(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> 
         _print_json(to_json(found))
         return
     _print(equation(found))
-    _print(found.summary())
+    _print(found.summary(contrasts=not raw))
     facts = ", ".join(f"{name} {value:,.6g}" for name, value in found.target_summary.items())
     _print(f"Fitted to {found.n_rows:,} rows of {found.named.get('y', 'y')}: {facts}")
     for column in found.schema.table or ():
@@ -402,6 +410,23 @@ def _command() -> str:
     import shlex
 
     return shlex.join(["neglog", *sys.argv[1:]])
+
+
+def _fit_command(found: Any, table: Path, target: str, options: dict[str, Any], missing: str, rare: int) -> str:
+    """The line that gives the fit of the best noise again."""
+    import shlex
+
+    from neglog.distributions import Flat
+    from neglog.inference.recipes import law_text
+
+    parts = ["neglog", "fit", str(table), "--target", target, "--noise", law_text(found.scores[0].noise)]
+    if not isinstance(found.prior, Flat):
+        parts += ["--prior", law_text(found.prior)]
+    for name, value in options.items():
+        parts += [f"--{name}", str(value)] if value is not None else []
+    parts += ["--missing", missing] if missing != "error" else []
+    parts += ["--rare", str(rare)] if rare else []
+    return shlex.join(parts)
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -127,6 +127,14 @@ def test_predictions_without_a_chance_are_a_refused_row():
     assert "have no probability under it" in found.refused['Poisson(link="identity")']
 
 
+def test_of_noises_as_good_one_whose_fit_has_an_end_is_the_best():
+    """On plain counts the power of a Tweedie noise runs to its edge, where its fit says to use Poisson."""
+    X, eta, rng = columns(200)
+    found = nl.compare(X, rng.poisson(np.exp(eta)), ["poisson", "tweedie"], folds=2)
+    assert found.fit.converged
+    assert found.scores[0].name == "Poisson"
+
+
 def test_faults_of_the_data_are_still_errors():
     X, eta, rng = columns(100)
     y = rng.poisson(np.exp(eta))
@@ -259,3 +267,38 @@ def test_huber_has_a_loss_of_its_own():
     text = nl.compare(X, eta + rng.standard_t(2, size=200), ["huber"], folds=2).conclusion
     assert "is Huber's loss" in text
     assert "the Huber's" not in text
+
+
+# ---- rows that are not in memory -------------------------------------------------------------------------------------
+
+
+def written(table, folder):
+    for i, start in enumerate(range(0, len(table), 150)):
+        table.iloc[start : start + 150].to_parquet(folder / f"{i}.parquet")
+    return str(folder / "*.parquet")
+
+
+@pytest.mark.parametrize("prior", [None, "gaussian(scale=0.5)"])
+def test_the_fit_of_files_is_the_fit_of_files(tmp_path, prior):
+    paths = written(frame(), tmp_path)
+    found = nl.compare(
+        paths, "visits", ["poisson", "gaussian(link='log')"], prior, folds=2, exposure="years", sample_weight="times"
+    )
+    same_fit(found.fit, eval(found.call, {"nl": nl, "X": paths}))
+
+
+def test_files_refuse_warn_and_need_no_columns(tmp_path):
+    table, _ = hire()
+    table["instant"] = np.arange(400) + 1.0
+    noises = ["gaussian", "poisson", "poisson(link='identity')", "gamma(link='inverse')", "tweedie(power=1.5)"]
+    paths = written(table, tmp_path)
+    found = nl.compare(paths, "cnt", noises, folds=2)
+    memory = nl.compare(table, "cnt", noises, folds=2)
+    assert found.leaks == memory.leaks != []
+    assert list(found.refused) == list(memory.refused)
+    assert [score.name for score in found.scores] == [score.name for score in memory.scores]
+    (tmp_path / "bare").mkdir()
+    bare = nl.compare(written(table[["cnt"]], tmp_path / "bare"), "cnt", ["gaussian", "poisson"], folds=2)
+    assert [score.mean for score in bare.scores] == pytest.approx(
+        [score.mean for score in nl.compare(table[["cnt"]], "cnt", ["gaussian", "poisson"], folds=2).scores], rel=1e-4
+    )

@@ -178,10 +178,12 @@ def _compared_source(
         admitted, refused = _admitted(tried, facts, given["exposure"] is not None)
         names = [_name(noise) for noise in admitted]
         scores, resolution, shown = compare_source(task, admitted, names, refused, prior, facts, folds, seed, progress)
-    final = _final(
-        scores, refused, progress, lambda noise: fit(source, y, noise, prior, progress=False, **given, **settings)
-    )
-    found = Comparison(scores, refused, resolution, prior, folds, shown, final)
+
+    def whole(noise: Noise) -> Fit:
+        return fit(source, y, noise, prior, progress=False, **given, **settings)
+
+    final = _final(scores, refused, progress, whole)
+    found = _settled(Comparison(scores, refused, resolution, prior, folds, shown, final), whole)
     small = task.small
     found.leaks = leaks(small.engine.design, np.asarray(small.target.raw), _target_name(y), numeric=facts is not None)
     return found
@@ -288,9 +290,13 @@ def _compared(
             continue
         scores.append(score)
     scores.sort(key=lambda score: score.mean)
-    final = _final(scores, refused, progress, lambda noise: data.fit(noise, prior, PRECISE))
+
+    def whole(noise: Noise) -> Fit:
+        return data.fit(noise, prior, PRECISE)
+
+    final = _final(scores, refused, progress, whole)
     y = np.asarray(counted.y) if labels else np.asarray(counted.y, float)
-    return Comparison(scores, refused, resolution, prior, folds, y, final)
+    return _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
 
 
 def _score_fold(
@@ -325,6 +331,26 @@ def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: 
         except CANNOT_FIT as error:
             refused[scores.pop(0).name] = f"it could not be fitted to all rows: {error}"
     raise ValueError(why_not(refused))
+
+
+def _settled(found: Comparison, fitted: Callable[[Noise], Fit]) -> Comparison:
+    """Where the best noise has no end on all rows, as a Tweedie whose power runs to its edge on plain counts, and one
+    that is as good has, the latter is the best and the former is refused with what its fit says.
+    """
+    ended = {found.scores[0].name: found.fit}
+    for place, score in enumerate(found.scores):
+        if score.name not in found.ties:
+            return found
+        final = ended[score.name] if score.name in ended else _quiet(partial(fitted, score.noise))
+        if not final.converged:
+            ended[score.name] = final
+            continue
+        for other in found.scores[:place]:
+            found.refused[other.name] = (
+                f"no better than {score.name}, and its fit to all rows did not converge. {ended[other.name].message}"
+            )
+        return replace(found, scores=found.scores[place:], fit=final)
+    return found
 
 
 def _quiet(fitted: Callable[[], Fit]) -> Fit:

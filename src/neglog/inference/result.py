@@ -17,6 +17,7 @@ from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.memory import Loss, Memory
 from neglog.inference.answer import Answer, Task, sample_nll
+from neglog.inference.contrasts import Contrasts, contrasts_of
 from neglog.inference.information import Information, information_of
 from neglog.inference.joint import Joint
 from neglog.inference.loo import LeaveOneOut, leave_one_out
@@ -39,6 +40,7 @@ COMPUTED = (
     "n_parameters",
     "d2",
     "_information",
+    "_contrasts",
 )
 
 
@@ -210,9 +212,19 @@ class Fit:
         """Of the estimated parameters of the noise, by name."""
         return self._information.noise
 
-    def summary(self, level: float = 0.95) -> Summary:
-        """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself."""
-        return Summary(self, level)
+    @cached_property
+    def _contrasts(self) -> Contrasts | None:
+        """None also for fits that were saved before contrasts were."""
+        return contrasts_of(self._task, self._information) if hasattr(self, "_task") else None
+
+    def summary(self, level: float = 0.95, contrasts: bool = True) -> Summary:
+        """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself.
+
+        Where every level of a factor has a coefficient, as under a prior, only differences between levels are known
+        well: they are shown less the mean of their factor over the rows, with the errors of these differences, and the
+        intercept with it. contrasts=False shows the coefficients as they are.
+        """
+        return Summary(self, level, contrasts)
 
     @cached_property
     def _joint(self) -> Joint:

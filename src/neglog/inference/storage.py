@@ -11,6 +11,7 @@ from neglog.atomic import written_whole
 from neglog.design.design import Schema
 from neglog.distributions.product import Product
 from neglog.distributions.registry import FAMILIES
+from neglog.inference.contrasts import Contrasts
 from neglog.inference.information import Information
 from neglog.inference.result import Fit
 from neglog.inference.stored import check
@@ -44,7 +45,8 @@ def load(path: str | os.PathLike[str]) -> Fit:
 def to_json(fit: Fit) -> dict[str, Any]:
     """Everything that can be asked of a fit without its data, as plain values."""
     state = fit.__getstate__()
-    information = state.pop("_information")
+    information, contrasts = state.pop("_information"), state.pop("_contrasts", None)
+    parts = {} if contrasts is None else {"contrasts": {name: _plain(value) for name, value in vars(contrasts).items()}}
     return {
         "neglog fit": FORMAT,
         "noise": law_to_json(state.pop("noise")),
@@ -52,6 +54,7 @@ def to_json(fit: Fit) -> dict[str, Any]:
         "schema": state.pop("schema").to_json(),
         "information": {name: _plain(value) for name, value in vars(information).items()},
         "values": {name: _plain(value) for name, value in state.items()},
+        **parts,
     }
 
 
@@ -66,6 +69,8 @@ def from_json(stored: dict[str, Any]) -> Fit:
         schema=Schema.from_json(stored["schema"]),
         _information=Information(**information),
     )
+    if "contrasts" in stored:
+        fit.__dict__["_contrasts"] = Contrasts(**{name: _array(value) for name, value in stored["contrasts"].items()})
     return fit
 
 

@@ -92,13 +92,16 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
     },
 }
 OPTIONAL = {"values": {"classes": ("an array", _is_array)}}
+CONTRASTS = dict.fromkeys(("shares", "factors", "coefficients", "intercepts"), ("an array", _is_array))
 
 
 def check(stored: dict[str, Any]) -> None:
     """Refuse what is not as `to_json` writes it."""
     for part, wanted in PARTS.items():
         _check_part(part, stored.get(part), wanted, OPTIONAL.get(part, {}))
-    unknown = set(stored) - {"neglog fit", "noise", "prior", *PARTS}
+    if "contrasts" in stored:
+        _check_part("contrasts", stored["contrasts"], CONTRASTS, {})
+    unknown = set(stored) - {"neglog fit", "noise", "prior", "contrasts", *PARTS}
     if unknown:
         raise ValueError(f"it has unknown parts: {', '.join(sorted(unknown))}")
     for law in ("noise", "prior"):
@@ -158,6 +161,11 @@ def _check_sizes(stored: dict[str, Any]) -> None:
             f"it has {coef.shape[-1] if coef.ndim else 0} coefficients and {errors.shape[-1] if errors.ndim else 0} "
             f"standard errors for {columns} columns"
         )
+    if "contrasts" in stored:
+        shapes = {name: np.array(stored["contrasts"][name]["array"]).shape for name in CONTRASTS}
+        wanted = {"shares": (columns,), "factors": (columns,), "coefficients": errors.shape}
+        if shapes != {**wanted, "intercepts": errors.shape[:1]}:
+            raise ValueError(f"contrasts must have the shapes of the {columns} coefficients, but have {shapes}")
 
 
 def _short(value: Any) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions.lazy import special
+from neglog.inference.contrasts import shown
 from neglog.inference.printing import as_text
 
 if TYPE_CHECKING:
@@ -12,14 +13,19 @@ if TYPE_CHECKING:
 
 
 class Summary:
-    """Estimates, standard errors and intervals by name, and the numbers that judge the whole; prints itself."""
+    """Estimates, standard errors and intervals by name, and the numbers that judge the whole; prints itself.
 
-    def __init__(self, fit: "Fit", level: float = 0.95) -> None:
+    Where every level of a factor has a coefficient, as under a prior, levels are shown less the mean of their factor
+    over the rows, which the intercept takes; with contrasts=False coefficients are shown as they are.
+    """
+
+    def __init__(self, fit: "Fit", level: float = 0.95, contrasts: bool = True) -> None:
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, but is {level}")
         self.fit, self.level = fit, level
+        self.contrasts = contrasts and fit._contrasts is not None
         reach = float(special.ndtri(0.5 + 0.5 * level))
-        names, estimates, errors = _lines(fit)
+        names, estimates, errors = _lines(fit, contrasts)
         self.table: dict[str, Any] = {
             "name": names,
             "estimate": np.array(estimates),
@@ -63,6 +69,8 @@ class Summary:
             table.add_row(Text(line[0]), *(_short(value) for value in line[1:]))  # [..] would be markup in a str
         yield table
         yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
+        if self.contrasts:
+            yield _about(self.fit)
         yield from map(Text, self.fit.notes)
 
     def __str__(self) -> str:
@@ -99,7 +107,7 @@ def equation(fit: "Fit") -> str:
     return f"{left} = {' + '.join(terms) or '0'}"
 
 
-def _lines(fit: "Fit") -> tuple[list[str], list[float], list[float]]:
+def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[float]]:
     names: list[str] = []
     estimates: list[float] = []
     errors: list[float] = []
@@ -109,18 +117,26 @@ def _lines(fit: "Fit") -> tuple[list[str], list[float], list[float]]:
         estimates.append(float(estimate))
         errors.append(float(error))
 
-    rows = [("", fit.intercept, fit.intercept_standard_error, fit.coef, fit.standard_errors)]
-    if np.ndim(fit.coef) == 2:
-        parts = zip(fit.intercept, fit.intercept_standard_error, fit.coef, fit.standard_errors, strict=True)
-        rows = [(f"{label}: ", *part) for label, part in zip(fit.classes, parts, strict=True)]
-    for label, intercept, intercept_error, coef, coef_errors in rows:
+    values = shown(fit, contrasts)
+    labels = [f"{label}: " for label in fit.classes] if len(values.coefficients) > 1 else [""]
+    for k, label in enumerate(labels):
         if fit.has_intercept:
-            add(f"{label}intercept", intercept, intercept_error)
-        for name, estimate, error in zip(fit.names, coef, coef_errors, strict=True):
+            add(f"{label}intercept", values.intercepts[k], values.intercept_errors[k])
+        for name, estimate, error in zip(fit.names, values.coefficients[k], values.errors[k], strict=True):
             add(f"{label}{name}", estimate, error)
     for name, error in fit.noise_standard_errors.items():
         add(name, fit.noise.parameters[name], error)
     return names, estimates, errors
+
+
+def _about(fit: "Fit") -> str:
+    """What the coefficients are differences from."""
+    assert fit._contrasts is not None
+    parts = ["Levels are differences from the mean of their factor over the rows"] * bool(fit._contrasts.shares.any())
+    if np.ndim(fit.coef) == 2:
+        parts.append("classes are differences from the mean of all")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _short(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from neglog.atomic import written_whole
 from neglog.inference.summary import equation
+from neglog.inference.verdict import with_error
 from neglog.report import figures
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def render(comparison: "Comparison", *, command: str = "") -> str:
         columns=list(_columns(comparison)),
         summary=str(comparison.fit.summary()),
         command=command,
+        digits=with_error,
         versions=", ".join(f"{name} {version(name)}" for name in PACKAGES),
         python=platform.python_version(),
     )
@@ -89,7 +91,8 @@ def _sections(comparison: "Comparison") -> Any:
         yield Section(
             "The coefficients",
             f"Coefficients of {best.name} with 95% intervals",
-            f"Of {best.name}, fitted to all rows; those that differ from 0 by most standard errors.",
+            f"Of {best.name}, fitted to all rows; those that differ from 0 by most standard errors. Levels are "
+            "differences from the mean of their factor.",
             figures.coefficient_figure(comparison.fit),
         )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
+from neglog.inference.contrasts import shown
 
 if TYPE_CHECKING:
     from neglog.inference.comparison import Comparison, Score
@@ -130,8 +131,9 @@ def loss_curve(score: "Score", middle: float, points: Numbers) -> tuple[Numbers,
 
 
 def coefficient_figure(fit: "Fit") -> str:
-    """The coefficients of most standard errors, with 95% intervals."""
-    coef, errors = np.atleast_2d(fit.coef), np.atleast_2d(fit.standard_errors)
+    """The coefficients of most standard errors, with 95% intervals; levels less the mean of their factor."""
+    values = shown(fit)
+    coef, errors = values.coefficients, values.errors
     with np.errstate(all="ignore"):
         strength = np.nan_to_num(np.abs(coef / errors).max(axis=0), posinf=0.0)
     chosen = np.argsort(-strength, kind="stable")[:SHOWN][::-1]

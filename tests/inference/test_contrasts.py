@@ -1,0 +1,163 @@
+"""Levels against the mean of their factor: what summaries show where every level has a coefficient."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import neglog as nl
+from neglog.inference.contrasts import shown
+from neglog.inference.storage import from_json, to_json
+
+pandas = pytest.importorskip("pandas", reason="tables with factors")
+TRUTHS = {
+    "gaussian": lambda eta, rng: eta + rng.normal(size=len(eta)),
+    "laplace": lambda eta, rng: eta + rng.laplace(size=len(eta)),
+    "huber": lambda eta, rng: eta + rng.standard_t(3, size=len(eta)),
+    "lognormal": lambda eta, rng: np.exp(eta + rng.normal(size=len(eta))),
+    "poisson": lambda eta, rng: rng.poisson(np.exp(eta)).astype(float),
+    "gamma": lambda eta, rng: rng.gamma(2.0, np.exp(eta) / 2),
+    "tweedie": lambda eta, rng: rng.poisson(np.exp(eta)) * rng.gamma(2.0, size=len(eta)),
+    "bernoulli": lambda eta, rng: (rng.random(len(eta)) < 1 / (1 + np.exp(-eta))).astype(float),
+    "categorical": lambda eta, rng: np.where(
+        eta + rng.logistic(size=len(eta)) > 0, "u", rng.choice(["v", "w"], len(eta))
+    ),
+}
+
+
+def table(name="poisson", n=600):
+    rng = np.random.default_rng(3)
+    made = pandas.DataFrame({"x": rng.normal(size=n), "g": rng.choice(list("abc"), n, p=[0.6, 0.3, 0.1])})
+    made["h"] = rng.choice(["yes", "no"], n, p=[0.2, 0.8])
+    eta = 0.3 * made["x"] + 0.4 * (made["g"] == "b") + 0.5 * (made["h"] == "yes")
+    made["y"], made["w"] = TRUTHS[name](eta.to_numpy(), rng), rng.integers(1, 4, n)
+    return made
+
+
+def fitted(name="poisson", prior=None, **options):
+    made = table(name)
+    family = nl.distributions.FAMILIES[name]
+    noise = family(power=1.5) if name == "tweedie" else family()
+    columns = ["x", "g", "h", "y", *options.values()]
+    return nl.fit(made[columns], "y", noise, prior or nl.Gaussian(scale=30.0), **options)
+
+
+def test_every_noise_is_tested():
+    noises = {name for name, family in nl.distributions.FAMILIES.items() if issubclass(family, nl.distributions.Noise)}
+    assert noises == set(TRUTHS)
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_contrasts_do_not_depend_on_a_wide_prior(name):
+    """Which is all that is known about the mean of the levels, and of the classes."""
+    one, other = (shown(fitted(name, nl.Gaussian(scale=scale))) for scale in (30.0, 300.0))
+    np.testing.assert_allclose(other.coefficients, one.coefficients, atol=2e-2)
+    np.testing.assert_allclose(other.errors, one.errors, rtol=2e-2)
+    np.testing.assert_allclose(other.intercept_errors, one.intercept_errors, rtol=2e-2)
+    raw = shown(fitted(name, nl.Gaussian(scale=300.0)), contrasts=False)
+    assert (raw.errors[:, 1:] > 20 * other.errors[:, 1:]).all()
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_levels_that_are_shown_predict_the_same(name):
+    fit = fitted(name, nl.Gaussian())
+    values, made = shown(fit), table(name)
+    columns = [made["x"], *(made["g"] == g for g in "abc"), *(made["h"] == h for h in ("no", "yes"))]
+    eta = values.intercepts + np.column_stack(columns).astype(float) @ values.coefficients.T
+    given = fit.raw_prediction(made[["x", "g", "h"]]).reshape(eta.shape)
+    if name == "categorical":  # of classes only differences count
+        eta, given = eta - eta.mean(axis=1, keepdims=True), given - given.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(eta, given, atol=1e-9)
+    shares = [(made["g"] == g).mean() for g in "abc"]
+    np.testing.assert_allclose(values.coefficients[:, 1:4] @ shares, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "bernoulli"])
+def test_contrasts_are_those_of_statsmodels(name):
+    sm = pytest.importorskip("statsmodels.api", reason="a rival")
+    made = table(name)
+    dummies = np.column_stack([np.ones(len(made)), made["x"], *(made["g"] == g for g in "bc"), made["h"] == "yes"])
+    family = {"gaussian": sm.families.Gaussian, "poisson": sm.families.Poisson, "bernoulli": sm.families.Binomial}[name]
+    there = sm.GLM(made["y"].to_numpy(), dummies.astype(float), family=family()).fit()
+    p = np.array([(made["g"] == g).mean() for g in "abc"])
+    rows = np.zeros((3, 5))
+    rows[:, 2:4] = np.eye(3)[:, 1:] - p[1:]
+    wanted = there.t_test(rows)
+    here = shown(fitted(name, nl.Gaussian(scale=300.0)))
+    free = (len(made) / (len(made) - 5)) ** 0.5 if name == "gaussian" else 1.0  # statsmodels divides by n - p
+    np.testing.assert_allclose(here.coefficients[0, 1:4], wanted.effect, atol=1e-4)
+    np.testing.assert_allclose(here.errors[0, 1:4] * free, wanted.sd, rtol=1e-3)
+    at_mean = np.r_[1.0, 0.0, p[1:], (made["h"] == "yes").mean()]
+    assert here.intercept_errors[0] * free == pytest.approx(there.t_test(at_mean).sd.item(), rel=1e-3)
+
+
+def test_a_real_effect_shows():
+    fit = fitted("poisson", nl.Gaussian())
+    table = fit.summary().table
+    place = table["name"].index("h[yes]")
+    assert table["estimate"][place] > 4 * table["standard error"][place]
+    assert table["lower"][place] > 0
+    raw = fit.summary(contrasts=False)
+    assert raw.table["estimate"][place] == fit.coef[fit.names.index("h[yes]")]
+    assert raw.table["standard error"][place] == fit.standard_errors[fit.names.index("h[yes]")]
+    assert "differences from the mean of their factor" in str(fit.summary())
+    assert "differences" not in str(raw)
+
+
+def test_weights_count_rows():
+    made = table()
+    twice = made.loc[made.index.repeat(made["w"])]
+    one = nl.fit(made, "y", nl.Poisson(), nl.Gaussian(scale=1.0), sample_weight="w")
+    other = nl.fit(twice.drop(columns="w"), "y", nl.Poisson(), nl.Gaussian(scale=1.0))
+    for a, b in zip(vars(shown(one)).values(), vars(shown(other)).values(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["poisson", "categorical"])
+def test_saved_and_pickled_fits_show_the_same(name, tmp_path):
+    fit = fitted(name, nl.Gaussian())
+    fit.save(tmp_path / "fit.json")
+    for kept in (nl.load(tmp_path / "fit.json"), pickle.loads(pickle.dumps(fit))):
+        assert str(kept.summary()) == str(fit.summary())
+        assert str(kept.summary(contrasts=False)) == str(fit.summary(contrasts=False))
+    stored = json.loads((tmp_path / "fit.json").read_text())
+    stored["contrasts"]["shares"]["array"].pop()
+    (tmp_path / "bad.json").write_text(json.dumps(stored))
+    with pytest.raises(ValueError, match="contrasts must have the shapes"):
+        nl.load(tmp_path / "bad.json")
+
+
+def test_fits_saved_without_contrasts_show_coefficients():
+    fit = fitted("poisson", nl.Gaussian())
+    stored = to_json(fit)
+    del stored["contrasts"]
+    assert str(from_json(stored).summary()) == str(fit.summary(contrasts=False))
+
+
+def test_rows_elsewhere_show_the_same(tmp_path):
+    made = table()[["x", "g", "h", "y"]]
+    made.to_parquet(tmp_path / "a.parquet")
+    here = nl.fit(made, "y", nl.Poisson(), nl.Gaussian(scale=1.0))
+    there = nl.fit(str(tmp_path / "a.parquet"), "y", nl.Poisson(), nl.Gaussian(scale=1.0))
+    for a, b in zip(vars(shown(here)).values(), vars(shown(there)).values(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("prior", "options"),
+    [(nl.Flat(), {}), (nl.Laplace(scale=0.005), {}), (nl.Gaussian(scale=1.0), {"intercept": False})],
+)
+def test_what_is_known_as_it_is_stays_as_it_is(prior, options):
+    """References, levels that a prior holds at 0, and levels beside no intercept."""
+    made = table()[["g", "y"]]
+    fit = nl.fit(made, "y", nl.Poisson(), prior, **options)
+    assert str(fit.summary()) == str(fit.summary(contrasts=False))
+
+
+def test_rare_levels_have_no_share():
+    fit = nl.fit(table()[["x", "g", "y"]], "y", nl.Poisson(), nl.Gaussian(scale=1.0), rare=100)
+    assert len(fit.names) == 3
+    shares = fit._contrasts.shares
+    assert shares.sum() == pytest.approx(1.0)
+    assert np.isfinite(shown(fit).errors).all()
