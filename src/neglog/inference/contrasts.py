@@ -66,19 +66,28 @@ def contrasts_of(task: Task, information: "Information") -> Contrasts | None:
 
 def _factors(task: Task) -> Iterator[tuple[Numbers, Numbers]]:
     """Where the coefficients of each factor stand, and the shares of its levels among the rows with a known one."""
-    rows = task.in_memory()
-    design, w = rows.engine.design, rows.target.w
-    if not task.engine.intercept:
+    blocks = task.in_memory().engine.design.blocks
+    if not task.engine.intercept or not any(isinstance(block, Codes) and not block.reference for block in blocks):
         return
-    start = 0
-    for block in design.blocks:
-        if isinstance(block, Codes) and not block.reference and block.columns:
+    weights, start = task.total(level_weights), 0
+    for block in blocks:
+        own = weights[start : start + block.columns]
+        if isinstance(block, Codes) and not block.reference and own.sum() > 0:
+            yield np.arange(start, start + block.columns), own / own.sum()
+        start += block.columns
+
+
+def level_weights(task: Task) -> Numbers:
+    """How many rows have each level, counted by their weights; 0 for columns that are no level."""
+    parts, w = [np.empty(0)], task.target.w
+    for block in task.engine.design.blocks:
+        if isinstance(block, Codes) and not block.reference:
             known = block.codes >= 0
             weight = None if w is None else w[known]
-            counts = np.bincount(block.codes[known], weight, minlength=block.columns).astype(float)
-            if counts.sum() > 0:
-                yield np.arange(start, start + block.columns), counts / counts.sum()
-        start += block.columns
+            parts.append(np.bincount(block.codes[known], weight, minlength=block.columns).astype(float))
+        else:
+            parts.append(np.zeros(block.columns))
+    return np.concatenate(parts)
 
 
 def _intercept_errors(task: Task, covariance: Numbers, shares: Numbers) -> Numbers:

@@ -184,7 +184,7 @@ def _contrasts(classes: int) -> Numbers:
     contrasts = np.zeros((classes, classes - 1))
     for k in range(1, classes):
         contrasts[:k, k - 1], contrasts[k, k - 1] = 1.0, -k
-    return contrasts / np.linalg.norm(contrasts, axis=0)
+    return np.asarray(contrasts / np.linalg.norm(contrasts, axis=0))
 
 
 def slopes(target: Target, names: tuple[str, ...], eta: Numbers) -> Numbers:
