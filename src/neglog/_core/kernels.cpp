@@ -199,6 +199,7 @@ const InstructionSet instruction_set = {
     .add_gram = add_gram,
     .softmax_panel = softmax_panel,
     .class_slopes_panel = class_slopes_panel,
+    .add_products = add_products,
     .dot = dot,
     .absolute = {panels_times, panels_edge, panels_transposed, add_multiple, inner_products},
 };

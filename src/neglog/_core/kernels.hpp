@@ -76,6 +76,8 @@ struct InstructionSet {
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
     void (*class_slopes_panel)(std::size_t stride, std::size_t classes, const double* y, const double* weight, double factor,
                                double least, double* p, double* bend, double* others);
+    void (*add_products)(std::size_t n, std::size_t rows, const double* left, std::size_t columns, const double* right, std::size_t apart,
+                         double* out, std::size_t width);
     double (*dot)(std::size_t n, const double* a, const double* b);
     AbsoluteLoops absolute;
 };

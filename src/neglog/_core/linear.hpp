@@ -220,15 +220,17 @@ NEGLOG_VECTOR_LOOP double dot(std::size_t n, const double* a, const double* b) {
     return rest + ((total(sums[0]) + total(sums[1])) + (total(sums[2]) + total(sums[3])));
 }
 
-// gram[j][k] += sum_i left[j][i] right[k][i] for a tile whose sums stay in registers.
+// gram[j][k] += sum_i left[j][i] right[k][i] for a tile whose sums stay in registers; rows of left and right lie `from_left` and
+// `from_right` apart.
 template <std::size_t tall, std::size_t wide>
-NEGLOG_VECTOR_LOOP void tile(std::size_t stride, const double* left, const double* right, double* gram, std::size_t width) {
+NEGLOG_VECTOR_LOOP void tile(std::size_t n, const double* left, std::size_t from_left, const double* right, std::size_t from_right,
+                             double* gram, std::size_t width) {
     Lanes sums[tall][wide] = {};
-    for (std::size_t i = 0; i < stride; i += lanes) {
+    for (std::size_t i = 0; i < n; i += lanes) {
         Lanes l[tall];
-        for (std::size_t j = 0; j < tall; ++j) l[j] = load(left + j * stride + i);
+        for (std::size_t j = 0; j < tall; ++j) l[j] = load(left + j * from_left + i);
         for (std::size_t k = 0; k < wide; ++k) {
-            const Lanes r = load(right + k * stride + i);
+            const Lanes r = load(right + k * from_right + i);
             for (std::size_t j = 0; j < tall; ++j) sums[j][k] += l[j] * r;
         }
     }
@@ -237,11 +239,25 @@ NEGLOG_VECTOR_LOOP void tile(std::size_t stride, const double* left, const doubl
 }
 
 template <std::size_t tall>
-inline void row_of_tiles(std::size_t stride, const double* left, const double* panel, std::size_t columns, double* gram, std::size_t width) {
+inline void row_of_tiles(std::size_t n, const double* left, std::size_t from_left, const double* right, std::size_t from_right,
+                         std::size_t columns, double* gram, std::size_t width) {
     std::size_t k = 0;
-    for (; k + 3 <= columns; k += 3) tile<tall, 3>(stride, left, panel + k * stride, gram + k, width);
-    if (columns - k == 2) tile<tall, 2>(stride, left, panel + k * stride, gram + k, width);
-    if (columns - k == 1) tile<tall, 1>(stride, left, panel + k * stride, gram + k, width);
+    for (; k + 3 <= columns; k += 3) tile<tall, 3>(n, left, from_left, right + k * from_right, from_right, gram + k, width);
+    if (columns - k == 2) tile<tall, 2>(n, left, from_left, right + k * from_right, from_right, gram + k, width);
+    if (columns - k == 1) tile<tall, 1>(n, left, from_left, right + k * from_right, from_right, gram + k, width);
+}
+
+// out += left right', for rows of n numbers, a multiple of eight, that lie `apart`; rows of out are `width` apart.
+void add_products(std::size_t n, std::size_t rows, const double* left, std::size_t columns, const double* right, std::size_t apart,
+                  double* out, std::size_t width) {
+    constexpr std::size_t together = 256;  // numbers of each row, so that those of the right stay in the cache
+    for (std::size_t begin = 0; begin < n; begin += together) {
+        const std::size_t many = n - begin < together ? n - begin : together;
+        const double *from = left + begin, *to = right + begin;
+        std::size_t j = 0;
+        for (; j + 4 <= rows; j += 4) row_of_tiles<4>(many, from + j * apart, apart, to, apart, columns, out + j * width, width);
+        for (; j < rows; ++j) row_of_tiles<1>(many, from + j * apart, apart, to, apart, columns, out + j * width, width);
+    }
 }
 
 // Lower triangle of gram += panel' diag(weight) panel, and a little of the upper one beside the diagonal. `gram` has rows of
@@ -256,10 +272,10 @@ void add_gram(std::size_t stride, std::size_t columns, const double* panel, cons
         const std::size_t tall = columns - j < 4 ? columns - j : 4;
         for (std::size_t k = 0; k < tall; ++k) weigh(stride, weight, panel + (j + k) * stride, room + k * stride);
         double* to = gram + j * width;
-        if (tall == 4) row_of_tiles<4>(stride, room, panel, j + 4, to, width);
-        if (tall == 3) row_of_tiles<3>(stride, room, panel, j + 3, to, width);
-        if (tall == 2) row_of_tiles<2>(stride, room, panel, j + 2, to, width);
-        if (tall == 1) row_of_tiles<1>(stride, room, panel, j + 1, to, width);
+        if (tall == 4) row_of_tiles<4>(stride, room, stride, panel, stride, j + 4, to, width);
+        if (tall == 3) row_of_tiles<3>(stride, room, stride, panel, stride, j + 3, to, width);
+        if (tall == 2) row_of_tiles<2>(stride, room, stride, panel, stride, j + 2, to, width);
+        if (tall == 1) row_of_tiles<1>(stride, room, stride, panel, stride, j + 1, to, width);
     }
 }
 

@@ -34,7 +34,7 @@ NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass
     };
     NewtonEnd end{false, 0, evaluate(), std::numeric_limits<double>::infinity(), 0.0};
     for (; std::isfinite(end.value); ++end.steps) {
-        end.pivot = solve_positive(set, n, hessian, gradient, step.data());
+        end.pivot = solve_positive(set, n, hessian, gradient, step.data(), threads);
         if (!(end.pivot > singular)) return end;
         double squared = 0.0;
         for (std::size_t j = 0; j < n; ++j) squared += step[j] * gradient[j];

@@ -1,41 +1,99 @@
 #include "systems.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <vector>
 
+#include "parts.hpp"
 #include "soft_threshold.hpp"
 
 namespace neglog {
 
-double solve_positive(const InstructionSet& set, std::size_t n, const double* matrix, const double* right, double* x) {
-    std::vector<double> factor(n * n), scale(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        const double diagonal = matrix[i * n + i];
-        if (!(diagonal > 0)) return diagonal == 0 ? 0.0 : diagonal;
-        scale[i] = 1.0 / std::sqrt(diagonal);
+namespace {
+
+constexpr std::size_t block = 64;                       // columns at a time
+constexpr std::size_t least_work = std::size_t{1} << 22;  // products that are worth a thread
+
+}  // namespace
+
+Factor::Factor(const InstructionSet& set, std::size_t n, const double* matrix, std::size_t threads)
+    : set_(set), n_(n), apart_((n + 7) / 8 * 8), numbers_(n * apart_), scale_(n) {
+    if (!scale_rows(matrix)) return;
+    for (std::size_t first = 0; first < n; first += block) {
+        const std::size_t last = std::min(n, first + block);
+        subtract_products(first, last, first, last);
+        if (!factor_block(first, last)) return;
+        const std::size_t blocks = (n - last + block - 1) / block, worth = blocks * block * block * (first + block) / least_work;
+        over_parts(blocks, std::min(threads, worth + 1), [&](std::size_t part) {
+            const std::size_t begin = last + part * block, end = std::min(n, begin + block);
+            subtract_products(begin, end, first, last);
+            solve_rows(begin, end, first, last);
+        });
     }
-    double smallest = 1.0;
-    for (std::size_t i = 0; i < n; ++i) {
-        double* row = factor.data() + i * n;
-        for (std::size_t j = 0; j <= i; ++j) {
-            const double* other = factor.data() + j * n;
-            const double rest = matrix[i * n + j] * scale[i] * scale[j] - set.dot(j, row, other);
-            if (j < i) {
-                row[j] = rest / other[j];
-            } else {
-                if (!(rest > 0)) return rest;
-                smallest = rest < smallest ? rest : smallest;
-                row[i] = std::sqrt(rest);
-            }
+}
+
+// The lower triangle at unit diagonal; false where that cannot be, with the pivot that says so.
+bool Factor::scale_rows(const double* matrix) {
+    for (std::size_t i = 0; i < n_; ++i) {
+        const double diagonal = matrix[i * (n_ + 1)];
+        if (!(diagonal > 0)) {
+            smallest_ = diagonal == 0 ? 0.0 : diagonal;
+            return false;
+        }
+        scale_[i] = 1.0 / std::sqrt(diagonal);
+    }
+    for (std::size_t i = 0; i < n_; ++i)
+        for (std::size_t j = 0; j <= i; ++j) row(i)[j] = matrix[i * n_ + j] * scale_[i] * scale_[j];
+    return true;
+}
+
+// What the columns before `first` contribute to those up to `last`, in some rows.
+void Factor::subtract_products(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) {
+    if (first == 0) return;
+    double sums[block * block] = {};
+    set_.add_products(first, end - begin, row(begin), last - first, row(first), apart_, sums, block);
+    for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t j = first; j < std::min(last, i + 1); ++j) row(i)[j] -= sums[(i - begin) * block + j - first];
+}
+
+bool Factor::factor_block(std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+        solve_rows(i, i + 1, first, i);
+        double* own = row(i) + first;
+        const double rest = own[i - first] - set_.dot(i - first, own, own);
+        if (!(rest > 0)) {
+            smallest_ = rest;
+            return false;
+        }
+        smallest_ = std::min(rest, smallest_);
+        own[i - first] = std::sqrt(rest);
+    }
+    return true;
+}
+
+// Rows of the factor in the columns of a block that is factored.
+void Factor::solve_rows(std::size_t begin, std::size_t end, std::size_t first, std::size_t last) {
+    for (std::size_t i = begin; i < end; ++i) {
+        double* own = row(i) + first;
+        for (std::size_t j = first; j < last; ++j) {
+            const double* other = row(j) + first;
+            own[j - first] = (own[j - first] - set_.dot(j - first, own, other)) / other[j - first];
         }
     }
-    for (std::size_t i = 0; i < n; ++i) x[i] = (right[i] * scale[i] - set.dot(i, factor.data() + i * n, x)) / factor[i * n + i];
-    for (std::size_t i = n; i-- > 0;) {
-        x[i] /= factor[i * n + i];
-        set.absolute.add_multiple(i, -x[i], factor.data() + i * n, x);
+}
+
+void Factor::solve(const double* right, double* x) const {
+    for (std::size_t i = 0; i < n_; ++i) x[i] = (right[i] * scale_[i] - set_.dot(i, row(i), x)) / row(i)[i];
+    for (std::size_t i = n_; i-- > 0;) {
+        x[i] /= row(i)[i];
+        set_.absolute.add_multiple(i, -x[i], row(i), x);
     }
-    for (std::size_t i = 0; i < n; ++i) x[i] *= scale[i];
-    return smallest;
+    for (std::size_t i = 0; i < n_; ++i) x[i] *= scale_[i];
+}
+
+double solve_positive(const InstructionSet& set, std::size_t n, const double* matrix, const double* right, double* x, std::size_t threads) {
+    const Factor factor(set, n, matrix, threads);
+    if (factor.smallest_pivot() > 0) factor.solve(right, x);
+    return factor.smallest_pivot();
 }
 
 namespace {

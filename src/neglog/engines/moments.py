@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from neglog import _core
 from neglog.design.blocks import Dense
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
@@ -27,12 +28,12 @@ class GrowingMoments:
     """The Gram matrix of the columns that were ever asked for, of many: what is known is not computed again."""
 
     def __init__(self, engine: Memory) -> None:
-        weight = np.ones(engine.rows) if engine.weight is None else engine.weight
-        self.engine, self.root = engine, np.sqrt(weight)
+        self.engine = engine
+        self.root = None if engine.weight is None else np.sqrt(engine.weight)
         y = engine.y if engine.offset is None else engine.y - engine.offset
         self.known = np.full(engine.columns, -1)  # the place of each column among those kept
-        self.columns = self._weighted(np.asarray(y, np.float64)[:, None])
-        self.gram = self.columns.T @ self.columns
+        self.columns = self._weighted(np.asarray(y, np.float64)[:, None])  # one after the other
+        self.gram = self._products(self.columns, self.columns)
 
     @staticmethod
     def fits(engine: Memory) -> bool:
@@ -51,15 +52,23 @@ class GrowingMoments:
         return Moments(np.ascontiguousarray(self.gram[np.ix_(order, order)])), inside
 
     def _add(self, new: Numbers) -> None:
-        engine, before = self.engine, self.columns.shape[1]
+        engine, before = self.engine, len(self.columns)
         values = np.ones((engine.rows, len(new)))
         ordinary = new >= engine.intercept
         values[:, ordinary] = engine.dense_columns(new[ordinary] - engine.intercept)
         added = self._weighted(values)
-        cross = self.columns.T @ added
-        self.gram = np.block([[self.gram, cross], [cross.T, added.T @ added]])
-        self.columns = np.concatenate([self.columns, added], axis=1)
+        cross = self._products(self.columns, added)
+        self.gram = np.block([[self.gram, cross], [cross.T, self._products(added, added)]])
+        self.columns = np.concatenate([self.columns, added])
         self.known[new] = before + np.arange(len(new))
 
     def _weighted(self, values: Numbers) -> Numbers:
-        return values if self.engine.weight is None else values * self.root[:, None]
+        """Columns as rows, times the roots of the weights; with zeros up to the length that the core asks for."""
+        rows = np.zeros((values.shape[1], -(-len(values) // 8) * 8))
+        rows[:, : len(values)] = values.T if self.root is None else values.T * self.root
+        return rows
+
+    def _products(self, one: Numbers, other: Numbers) -> Numbers:
+        out = np.zeros((len(one), len(other)))
+        _core.add_row_products(one, other, out, self.engine.threads)
+        return out

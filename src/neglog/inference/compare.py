@@ -25,6 +25,7 @@ from neglog.distributions import (
 )
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
+from neglog.engines.blas import one_blas_thread
 from neglog.inference.cells import scored
 from neglog.inference.comparison import Comparison, Score
 from neglog.inference.evidence import is_open
@@ -45,6 +46,7 @@ PRECISE = 1e-6  # the tol that `nl.fit` has by default
 
 
 @tells
+@one_blas_thread
 def compare(
     X: Any,
     y: ArrayLike | str,

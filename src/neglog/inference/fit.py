@@ -16,6 +16,7 @@ from neglog.distributions import Flat, Gaussian
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.categorical import Categorical
+from neglog.engines.blas import quiet_blas
 from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
 from neglog.inference.diagnosis import diagnose
@@ -100,15 +101,18 @@ def fit(
             }
             task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
             task.penalty = make_penalty(prior, task.engine)
-            task, answer, prior = _solved(task, prior, standardize)
-            diagnose(task, answer)
+            with quiet_blas(task.engine):
+                task, answer, prior = _solved(task, prior, standardize)
+                diagnose(task, answer)
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
-            task, answer, prior = _solved(task, prior, standardize)
-        if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
-            task.engine.design.check_finite()
-        diagnose(task, answer)
+        with quiet_blas(task.engine):
+            with np.errstate(all="ignore"):
+                task, answer, prior = _solved(task, prior, standardize)
+            if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
+                task.engine.design.check_finite()
+            diagnose(task, answer)
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
     result = Fit(task, answer, prior, named)
     if not result.converged:

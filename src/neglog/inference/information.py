@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
+from neglog.engines.blas import one_blas_thread
 from neglog.inference.answer import Answer, Task
 from neglog.inference.compound import Compound
 from neglog.inference.joint import Joint
@@ -27,6 +28,7 @@ class Information:
     covariance: Numbers  # of the coefficients in the core's order, without the response
 
 
+@one_blas_thread
 def information_of(task: Task, answer: Answer) -> Information:
     """From one more pass over the data."""
     target = task.target

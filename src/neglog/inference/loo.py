@@ -13,6 +13,7 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
+from neglog.engines.blas import one_blas_thread
 from neglog.inference.answer import Answer, Task
 from neglog.inference.information import inverse
 from neglog.inference.joint import STEP, Joint
@@ -54,6 +55,7 @@ class LeaveOneOut:
         return f"<held out {self.total:.6g} nats, {self.mean:.5g} a row, {len(self.nll)} rows{note}>"
 
 
+@one_blas_thread
 def leave_one_out(joint: Joint) -> LeaveOneOut:
     """From the curvature at the fit and one more pass over the rows."""
     if isinstance(joint.task.target, Absolutes):

@@ -12,6 +12,7 @@ from neglog.distributions import Gaussian, Laplace
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.product import Product, multiply
+from neglog.engines.blas import one_blas_thread
 from neglog.engines.moments import Moments
 from neglog.inference.answer import Answer, Task
 from neglog.inference.fit import prepare
@@ -78,6 +79,7 @@ class Path:
         return f"<Path of {len(self)} fits, strengths {self.strengths[0]:.4g} to {self.strengths[-1]:.4g}>"
 
 
+@one_blas_thread
 def path(
     X: Any,
     y: ArrayLike | str,

@@ -9,6 +9,7 @@ from neglog.distributions import Bernoulli, Categorical, Gaussian, Laplace, LogN
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 from neglog.distributions.mixture import Mixture
+from neglog.engines.blas import one_blas_thread
 from neglog.engines.memory import Memory
 from neglog.inference.joint import Joint
 from neglog.inference.messages import involved_columns, listed
@@ -123,6 +124,7 @@ class LaplacePosterior(Posterior):
     It is exact for Gaussian noise of known scale under a Gaussian or flat prior.
     """
 
+    @one_blas_thread
     def __init__(self, fit: "Fit", joint: Joint) -> None:
         refuse_improper(joint)
         if not joint.task.penalty.smooth:
@@ -145,9 +147,11 @@ class LaplacePosterior(Posterior):
         return np.asarray(self._turn @ np.append(self._theta, self._v))
 
     @property
+    @one_blas_thread
     def std(self) -> Numbers:
         return np.asarray(np.linalg.norm(self._turn @ self._root, axis=1))
 
+    @one_blas_thread
     def covariance(self) -> Numbers:
         root = self._turn @ self._root
         return np.asarray(root @ root.T)
@@ -156,6 +160,7 @@ class LaplacePosterior(Posterior):
         reach = float(special.ndtri(0.5 + 0.5 * checked_level(level)))
         return np.stack([self.mean - reach * self.std, self.mean + reach * self.std], axis=-1)
 
+    @one_blas_thread
     def sample(self, n: int = 1000, rng: Any = None) -> Numbers:
         standard = np.random.default_rng(rng).standard_normal((n, self._root.shape[1]))
         return np.asarray(self.mean + standard @ (self._turn @ self._root).T)
@@ -204,6 +209,7 @@ class LaplacePosterior(Posterior):
             return Bernoulli(weights @ mixed.p)
         return Mixture(mixed, weights)
 
+    @one_blas_thread
     def _raw(self, engine: Memory) -> tuple[Numbers, Numbers, Numbers]:
         """Mean and variance of the raw prediction of each row, and its covariance with the noise's parameters."""
         n = len(self._theta)
@@ -227,6 +233,7 @@ class LaplacePosterior(Posterior):
         shares = np.exp(-0.5 * steps**2)
         return steps, shares / shares.sum()
 
+    @one_blas_thread
     def _class_probabilities(self, engine: Memory) -> Numbers:
         """Averages over draws of the coefficients, each with its mirror image."""
         finite_prediction(engine, self._theta)
@@ -239,6 +246,7 @@ class LaplacePosterior(Posterior):
         return total / (2 * len(half))
 
 
+@one_blas_thread
 def whitened(matrix: Numbers, joint: Joint) -> tuple[Numbers, float]:
     """A root R of the covariance R R' that belongs to a curvature, and the log determinant of that covariance.
 

@@ -15,6 +15,7 @@ import numpy as np
 from neglog.design.arrow import Encoder
 from neglog.design.selection import take_rows
 from neglog.distributions.arrays import Numbers
+from neglog.engines.blas import one_blas_thread
 from neglog.engines.memory import Loss, Memory
 from neglog.engines.sources import Source
 from neglog.inference.answer import Task
@@ -69,6 +70,7 @@ class Piecework:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
 
+    @one_blas_thread
     def __call__(self, table: Any, first: int) -> Any:
         task = self.task(table, first)
         with np.errstate(all="ignore"):

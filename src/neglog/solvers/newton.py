@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from neglog import _core
 from neglog.distributions.arrays import Numbers
 from neglog.solvers.objective import Objective, Point, Solution
-from neglog.solvers.systems import newton_step
+from neglog.solvers.systems import newton_step, threads_for
 
 ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
 CAUTION = 10.0  # a guess at the next step is taken for this many times too good
@@ -110,16 +111,16 @@ class Metric:
     """
 
     def __init__(self, matrix: Numbers, memory: int = 10) -> None:
-        from scipy.linalg import lapack
-
-        self.scale = 1 / np.sqrt(matrix.diagonal())
-        self._lapack = lapack
-        self.factor, self.info = lapack.dpotrf(matrix * self.scale * self.scale[:, None], lower=1, clean=0)
+        self.factor = _core.Factor(matrix, len(matrix), threads_for(len(matrix)))
+        self.diagonal = matrix.diagonal()
         self.pairs: deque[tuple[Numbers, Numbers, float]] = deque(maxlen=memory)
 
     def _solve(self, gradient: Numbers) -> Numbers:
-        scaled: Numbers = self._lapack.dpotrs(self.factor, gradient * self.scale, lower=1)[0]
-        return self.scale * scaled
+        if not self.factor.smallest_pivot > 0:  # downhill at least
+            return np.where(self.diagonal > 0, gradient / self.diagonal, 0.0)
+        x = np.empty(len(gradient))
+        self.factor.solve(gradient, x)
+        return x
 
     def direction(self, gradient: Numbers) -> Numbers:
         """Minus the metric times the gradient."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers
+from neglog.distributions.arrays import Numbers, available_threads
 
-SMALL = 96  # up to here the core's own elimination is faster than a call of LAPACK
+SMALL = 256  # up to here one thread is as fast as several
 SINGULAR = 1e-11  # a pivot of the matrix with unit diagonal below this counts as zero
 
 
@@ -26,7 +26,7 @@ class Step:
 def newton_step(matrix: Numbers, gradient: Numbers) -> Step:
     """Newton's step; in the directions the matrix says nothing about, no step."""
     x = np.empty(len(gradient))
-    pivot = _core.solve_positive(matrix, gradient, x) if len(x) <= SMALL else _solve_large(matrix, gradient, x)
+    pivot = _core.solve_positive(matrix, gradient, x, threads_for(len(x)))
     if pivot > SINGULAR:
         squared = float(x @ gradient)
         return Step(-x, squared**0.5 if squared > 0 else 0.0, None, pivot)
@@ -35,23 +35,12 @@ def newton_step(matrix: Numbers, gradient: Numbers) -> Step:
 
 def smallest_pivot(matrix: Numbers) -> float:
     """Of the matrix at unit diagonal; 0 or below if it is not positive."""
-    right = np.zeros(len(matrix))
-    x = np.empty_like(right)
-    return float(_core.solve_positive(matrix, right, x) if len(x) <= SMALL else _solve_large(matrix, right, x))
+    return _core.Factor(matrix, len(matrix), threads_for(len(matrix))).smallest_pivot
 
 
-def _solve_large(matrix: Numbers, gradient: Numbers, x: Numbers) -> float:
-    from scipy.linalg import lapack
-
-    diagonal = matrix.diagonal()
-    if not np.all(diagonal > 0):
-        return 0.0
-    scale = 1 / np.sqrt(diagonal)
-    factor, info = lapack.dpotrf(matrix * scale * scale[:, None], lower=1, overwrite_a=1, clean=0)
-    if info:
-        return 0.0
-    x[:] = scale * lapack.dpotrs(factor, gradient * scale, lower=1)[0]
-    return float(np.min(factor.diagonal()) ** 2)
+def threads_for(size: int) -> int:
+    """Threads for a system of this many unknowns."""
+    return 1 if size <= SMALL else available_threads()
 
 
 def _singular_step(matrix: Numbers, gradient: Numbers) -> Step:

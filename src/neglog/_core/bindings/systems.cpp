@@ -1,7 +1,9 @@
 // Small systems: linear, a ridge's evidence, coordinate descent.
 
+#include <algorithm>
 #include <cmath>
 
+#include "../parts.hpp"
 #include "../ridge.hpp"
 #include "../systems.hpp"
 #include "arrays.hpp"
@@ -9,11 +11,37 @@
 namespace neglog {
 namespace {
 
-double solve_system(const Doubles& matrix, const Doubles& right, const DoublesOut& x) {
+double solve_system(const Doubles& matrix, const Doubles& right, const DoublesOut& x, std::size_t threads) {
     const std::size_t n = x.size();
     if (matrix.size() != n * n || right.size() != n) throw nb::value_error("matrix, right and x do not fit");
     nb::gil_scoped_release release;
-    return solve_positive(*active, n, matrix.data(), right.data(), x.data());
+    return solve_positive(*active, n, matrix.data(), right.data(), x.data(), threads);
+}
+
+Factor factored(const Doubles& matrix, std::size_t n, std::size_t threads) {
+    if (matrix.size() != n * n) throw nb::value_error("the matrix is not n x n");
+    nb::gil_scoped_release release;
+    return Factor(*active, n, matrix.data(), threads);
+}
+
+void solve_factored(const Factor& factor, const Doubles& right, const DoublesOut& x) {
+    if (right.size() != factor.size() || x.size() != factor.size()) throw nb::value_error("right and x do not fit");
+    if (!(factor.smallest_pivot() > 0)) throw nb::value_error("the matrix is not positive definite");
+    nb::gil_scoped_release release;
+    factor.solve(right.data(), x.data());
+}
+
+// out += left right', for rows that lie one after the other
+void add_row_products(const Doubles& left, const Doubles& right, const DoublesOut& out, std::size_t threads) {
+    const bool fits = left.ndim() == 2 && right.ndim() == 2 && out.ndim() == 2 && left.shape(1) == right.shape(1) &&
+                      out.shape(0) == left.shape(0) && out.shape(1) == right.shape(0) && left.shape(1) % 8 == 0;
+    if (!fits) throw nb::value_error("left, right and out do not fit, or rows are no multiple of eight numbers");
+    const std::size_t n = left.shape(1), rows = left.shape(0), columns = right.shape(0), together = 32;
+    nb::gil_scoped_release release;
+    over_parts((rows + together - 1) / together, threads, [&](std::size_t part) {
+        const std::size_t begin = part * together, many = std::min(rows - begin, together);
+        active->add_products(n, many, left.data() + begin * n, columns, right.data(), n, out.data() + begin * columns, columns);
+    });
 }
 
 // log of the strength, and the variance of the noise at it
@@ -36,7 +64,14 @@ std::size_t descend(const Doubles& curvature, const Doubles& slope, const Double
 }  // namespace
 
 void define_systems(nb::module_& m) {
-    m.def("solve_positive", &solve_system, "matrix"_a, "right"_a, "x"_a);
+    m.def("solve_positive", &solve_system, "matrix"_a, "right"_a, "x"_a, "threads"_a);
+    m.def("add_row_products", &add_row_products, "left"_a, "right"_a, "out"_a, "threads"_a);
+    nb::class_<Factor>(m, "Factor")
+        .def("__init__", [](Factor* self, const Doubles& matrix, std::size_t n, std::size_t threads) {
+            new (self) Factor(factored(matrix, n, threads));
+        }, "matrix"_a, "n"_a, "threads"_a)
+        .def_prop_ro("smallest_pivot", &Factor::smallest_pivot)
+        .def("solve", &solve_factored, "right"_a, "x"_a);
     m.def("ridge", &ridge, "values"_a, "squares"_a, "rest"_a, "rows"_a, "variance"_a);
     m.def("coordinate_descent", &descend, "curvature"_a, "slope"_a, "strength"_a, "kink"_a, "tolerance"_a, "most_sweeps"_a, "x"_a);
 }
