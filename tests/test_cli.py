@@ -152,6 +152,21 @@ def test_labels_are_compared_and_predicted(folder):
         (["explain", "{broken.json}"], "is no complete JSON file"),
         (["predict", "{broken.json}", "{visits.csv}"], "is no complete JSON file"),
         (["compare", "{holes.csv}", "--target", "y"], "column 'a' has 1"),
+        (
+            ["compare", "{holes.csv}", "--target", "y"],
+            "drop these rows with --missing drop, fill the values with --missing",
+        ),
+        (["fit", "{holes.csv}", "--target", "a", "--noise", "gaussian"], "drop these rows, as --missing drop does"),
+        (
+            ["fit", "{commas.csv}", "--target", "y", "--noise", "gaussian"],
+            "the column 'a' of X holds texts that are numbers",
+        ),
+        (["fit", "{twice.csv}", "--target", "y", "--noise", "gaussian"], "has the columns 'a' more than once"),
+        (
+            ["fit", "{visits.csv}", "--target", "visits", "--noise", "poisson", "--rare", "999"],
+            "lower --rare, or leave",
+        ),
+        (["compare", "{visits.csv}", "--target", "visits", "--folds", "1"], "neglog: --folds must be"),
     ],
 )
 def test_errors_are_one_sentence(folder, arguments, message):
@@ -159,6 +174,8 @@ def test_errors_are_one_sentence(folder, arguments, message):
     (folder / "broken.parquet").write_bytes(b"PAR1 but not really")
     (folder / "broken.json").write_text('{"neglog fit": 1, "noise"')
     (folder / "holes.csv").write_text("a,y\n1,2\n,3\n3,4\n5,6\n7,9\n")
+    (folder / "commas.csv").write_text("a;y\n" + "".join(f"{i},{i % 10};{i}\n" for i in range(40)))
+    (folder / "twice.csv").write_text("a,a,y\n1,2,3\n3,4,5\n")
     filled = [str(folder / part[1:-1]) if part.startswith("{") else part for part in arguments]
     done = run(*filled, expect=1)
     assert done.stderr.startswith("neglog: ")
@@ -232,3 +249,9 @@ def test_a_directory_is_compared_like_one_file(folder, parts):
         "has no column 'nothing'"
         in run("fit", parts / "parts", "--target", "nothing", "--noise", "poisson", expect=1).stderr
     )
+
+
+def test_rare_levels_are_compared(folder):
+    done = run("compare", folder / "visits.csv", "--target", "visits", "--rare", "190", "--noise", "poisson,gaussian")
+    assert "levels have fewer than 190 rows" in done.stdout
+    assert "Poisson" in done.stdout

@@ -5,6 +5,7 @@ NumPy and all that follows are imported by the commands that need them: help com
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,14 @@ Raw = Annotated[
     typer.Option("--raw", help="Show levels as they are, not less the mean of their factor", rich_help_panel=OUTPUT),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from", rich_help_panel=OUTPUT)]
+
+OPTIONS = {  # what the library's messages say of its arguments, and what they are here
+    r'\bmissing="(\w+)"': r"--missing \1",
+    r"\b(exposure|offset)=\.\.\. \([^)]*\)": r"--\1 COLUMN",
+    r"\blower rare\b": "lower --rare",
+    r"^(missing|folds|rare|exposure|offset)(?= must\b| is\b| has\b)": r"--\1",
+    r"^sample_weight(?= must\b| is\b| has\b)": "--weight",
+}
 
 COMPARE = """Examples:
 
@@ -430,7 +439,14 @@ def _fit_command(found: Any, table: Path, target: str, options: dict[str, Any], 
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    print(f"neglog: warning: {message}", file=sys.stderr)
+    print(f"neglog: warning: {_as_options(str(message))}", file=sys.stderr)
+
+
+def _as_options(text: str) -> str:
+    """A message of the library in the words of the command line: missing="drop" is --missing drop."""
+    for said, option in OPTIONS.items():
+        text = re.sub(said, option, text)
+    return text
 
 
 def main() -> None:
@@ -449,7 +465,7 @@ def main() -> None:
         if debug:
             raise
         text = error.args[0] if isinstance(error, KeyError) and error.args else error
-        print(f"neglog: {text}", file=sys.stderr)
+        print(f"neglog: {_as_options(str(text))}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         print("neglog: interrupted", file=sys.stderr)

@@ -154,8 +154,13 @@ def _from_series(series: Any, what: str, numeric: bool, complete: bool) -> NDArr
     if complete:
         _check_complete(tables.missing_in(series), what, len(series))
     if not numeric:
-        return np.asarray(series.to_numpy())
+        labels = np.asarray(series.to_numpy())
+        if not tables.is_declared(series):
+            tables.refuse_commas(labels, what)
+        return labels
     if tables.kind_of(series) != "numeric":
+        if tables.kind_of(series) == "categorical":
+            tables.refuse_commas(series.to_numpy(), what)
         raise TypeError(f"{what} must hold numbers, but has the type {series.dtype}")
     return tables.numbers_of(series) if complete else tables.numbers_or_nan(series)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neglog.design import tables
+from neglog.design.arrays import as_array, check_shape, dense_block, unmasked
 from neglog.design.blocks import Block, Codes, Dense, Sparse, is_sparse
 from neglog.design.faults import Fault, refusal
 from neglog.design.tables import Level, Table, as_table, quoted
@@ -261,6 +262,8 @@ def read(
         if kind == "categorical":
             codes, values = _codes(source, name)
             levels = tables.sorted_levels(values.values())
+            if not tables.is_declared(source.series(name)):
+                tables.refuse_commas(levels, f"the column {name!r} of X")
             block = Codes(tables.recode(codes, values, levels), levels, has_reference(columns, reference, intercept))
             if rare:
                 block = _without_rare(block, name, rare, notes)
@@ -312,14 +315,14 @@ def _without_rare(block: Codes, name: str, least: int, notes: list[str]) -> Code
 def _opened(X: Any) -> Dense | Sparse | Table:
     """X as one block or as a table with at least one row, or the error that says what X may be."""
     if type(X) is np.ndarray:
-        return _dense(X)
+        return dense_block(X)
     if is_sparse(X):
-        _check_shape(X.shape)
+        check_shape(X.shape)
         return Sparse.of(X)
     if isinstance(X, np.ma.MaskedArray):
-        return _dense(_unmasked(X))
+        return dense_block(unmasked(X))
     if isinstance(X, np.ndarray | list | tuple):
-        return _dense(_asarray(X))
+        return dense_block(as_array(X))
     table = as_table(X)
     if table is not None:
         if table.rows == 0:
@@ -331,68 +334,11 @@ def _opened(X: Any) -> Dense | Sparse | Table:
     if any(hasattr(X, sign) for sign in ("collect", "compute", "__dataframe__")):
         raise TypeError(f"X is a {given}, whose rows are not a table in memory; collect it into one first")
     if hasattr(X, "__array__"):  # tensors and the like
-        return _dense(np.asarray(X))
+        return dense_block(np.asarray(X))
     raise TypeError(
         f"X must be a NumPy array, a SciPy sparse matrix, a list of rows or a dataframe (pandas, polars, Arrow), "
         f"but is a {given}"
     )
-
-
-# ---- arrays ----------------------------------------------------------------------------------------------------------
-
-
-def _dense(array: NDArray[Any]) -> Dense:
-    _check_shape(array.shape)
-    kind = array.dtype.kind
-    if kind == "O":
-        array = _from_objects(array)
-    elif kind not in "fiub":
-        strings = "; a dataframe may hold strings, which become categories" if kind in "UST" else ""
-        raise TypeError(f"X must hold numbers, but is an array of the type {array.dtype}{strings}")
-    return Dense.of(array)
-
-
-def _check_shape(shape: tuple[int, ...]) -> None:
-    if len(shape) != 2:
-        advice = "; make one column of it with X.reshape(-1, 1), which has the shape (n, 1)" if len(shape) == 1 else ""
-        raise ValueError(f"X must have two dimensions, rows and columns, but has the shape {shape}{advice}")
-    if shape[0] == 0:
-        raise ValueError(f"X must have at least one row, but has the shape {shape}")
-
-
-def _asarray(X: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(X)
-    except ValueError as error:  # rows of different lengths
-        raise ValueError(f"X must have as many values in each row as in the first: {error}") from None
-
-
-def _unmasked(X: Any) -> NDArray[Any]:
-    _check_shape(X.shape)
-    mask = np.ma.getmaskarray(X)
-    hidden = np.flatnonzero(mask.any(axis=0)).tolist()
-    if hidden:
-        raise refusal(Fault.at(f"x{column}", "missing", np.flatnonzero(mask[:, column])) for column in hidden)
-    return np.asarray(X.data)
-
-
-def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        (row, column), value = next((at, value) for at, value in np.ndenumerate(array) if not _is_number(value))
-        raise TypeError(
-            f"X must hold numbers, but is an array of objects with {value!r} in row {row} of column 'x{column}'; "
-            "a dataframe may hold strings, which become categories"
-        ) from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        np.asarray(value, object).astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 import csv
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from neglog.design.tables import quoted
 
 SAMPLE = 1 << 16  # characters from which the delimiter is guessed
 DELIMITERS = ",;\t|"
@@ -22,16 +25,29 @@ def open_table(path: str | Path) -> Any:
         if kind == "parquet":
             from pyarrow import parquet
 
-            return parquet.ParquetFile(path).read()  # read_table would import pandas on the way
+            return _checked(parquet.ParquetFile(path).read(), path)  # read_table would import pandas on the way
         if kind == "arrow":
             from pyarrow import feather
 
-            return feather.read_table(path)
+            return _checked(feather.read_table(path), path)
         from pyarrow import csv as arrow_csv
 
         parsing = arrow_csv.ParseOptions(delimiter=delimiter_of(path))
         empty_is_missing = arrow_csv.ConvertOptions(strings_can_be_null=True)
-        return arrow_csv.read_csv(open_stream(path), parse_options=parsing, convert_options=empty_is_missing)
+        read = arrow_csv.read_csv(open_stream(path), parse_options=parsing, convert_options=empty_is_missing)
+        return _checked(read, path)
+
+
+def _checked(table: Any, path: Path) -> Any:
+    check_header(table.column_names, path)
+    return table
+
+
+def check_header(names: list[str], path: Path) -> None:
+    """Refuse a table in which two columns have one name: Arrow would take the first, or none."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"{path} has the columns {quoted(twice)} more than once; give each column a name of its own")
 
 
 def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
@@ -45,11 +61,13 @@ def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
             from pyarrow import parquet
 
             file = parquet.ParquetFile(path)
+            check_header(file.schema_arrow.names, path)
             present = [name for name in file.schema_arrow.names if name in types]
             for batch in file.iter_batches(ROWS_AT_ONCE, columns=present):
                 yield pa.Table.from_batches([batch])
         elif kind == "arrow":
             with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+                check_header(file.schema.names, path)
                 for i in range(file.num_record_batches):
                     yield pa.Table.from_batches([file.get_batch(i)])
         else:
@@ -57,6 +75,7 @@ def open_batches(path: str | Path, types: dict[str, Any]) -> Iterator[Any]:
 
             parsing = arrow_csv.ParseOptions(delimiter=delimiter_of(path))
             with arrow_csv.open_csv(open_stream(path), parse_options=parsing) as reader:
+                check_header(reader.schema.names, path)
                 booleans = {field.name for field in reader.schema if pa.types.is_boolean(field.type)}
             stated = {name: dtype for name, dtype in types.items() if dtype is not None and name not in booleans}
             reading = arrow_csv.ConvertOptions(column_types=stated, strings_can_be_null=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.design.tables import has_commas
 from neglog.distributions.arrays import Numbers
 
 MANY_TEXTS = 0.5  # of the rows: text with more different values than this names the rows
@@ -39,8 +40,8 @@ def _reason(name: str, column: Any) -> str | None:
     distinct = pc.count_distinct(column, mode="only_valid").as_py()
     if distinct == 1 and column.null_count == 0:
         return f"it is {column[0].as_py()!r} in every row"
-    if text:
-        return names_of_rows(distinct, rows)
+    if text:  # numbers with a comma are for the reader to refuse
+        return None if has_commas(column.to_pylist()) else names_of_rows(distinct, rows)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return numbers_of_rows(name, np.asarray(column.drop_null().to_numpy(), np.float64))
     return None

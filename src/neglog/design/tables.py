@@ -5,6 +5,7 @@ that its authors promise to keep.
 """
 
 import numbers
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import date
@@ -19,6 +20,7 @@ from neglog.design.faults import Fault, is_missing, missing_rows
 Level = str | int | float | bool  # what survives JSON; other values of a category become their text
 
 KINDS = {"numeric", "date", "categorical"}  # of columns that can be used
+NUMBER = re.compile(r"\s*[+-]?(\d[\d.,]*|[.,]\d+)\s*")
 MISSING = "(missing)"  # the level of a category that is not there
 ACCEPTED = "a column may hold numbers, booleans, dates, strings or categories; turn it into one of these, or drop it"
 
@@ -284,6 +286,38 @@ def sorted_levels(values: Iterable[Any]) -> tuple[Level, ...]:
     except TypeError:  # numbers beside strings
         values.sort(key=lambda value: (type(value).__name__, str(value)))
     return tuple(dict.fromkeys(map(level, values)))
+
+
+def has_commas(texts: Iterable[Any]) -> str | None:
+    """The first text with a comma where all are numbers but for that, as 1,5 or 1,234; else None.
+
+    It ends at the first text that is no number.
+    """
+    first = None
+    for text in texts:
+        if is_missing(text) or text == MISSING:
+            continue
+        if not (isinstance(text, str) and NUMBER.fullmatch(text)):
+            return None
+        first = text if first is None and "," in text else first
+    return first
+
+
+def refuse_commas(texts: Iterable[Any], what: str) -> None:
+    """Refuse numbers written with a comma: as categories they would mean nothing."""
+    first = has_commas(texts)
+    if first is not None:
+        raise TypeError(
+            f"{what} holds texts that are numbers written with a comma, such as {first!r}, and so would be a category; "
+            "write them with a point and without other marks (as 1234.5), or, if they are categories, as other texts"
+        )
+
+
+def is_declared(series: Any) -> bool:
+    """Whether a category was called one, rather than being made of texts."""
+    import narwhals.stable.v1 as nw
+
+    return series.dtype in (nw.Categorical, nw.Enum)
 
 
 def recode(codes: NDArray[Any], values: dict[int, Any], levels: tuple[Level, ...]) -> NDArray[np.int32]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from neglog.design.files import ENDINGS, delimiter_of, kind_of_file, open_stream
+from neglog.design.files import ENDINGS, check_header, delimiter_of, kind_of_file, open_stream
 from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.sources import Work, added, first_rows, folded, piece_and_row
@@ -38,6 +38,7 @@ class Piece:
     rows: int | None
     keys: tuple[tuple[str, Any], ...]
     first_in_file: int = 0
+    as_written: tuple[tuple[str, Any], ...] = ()  # types of a text's columns of true and false, and of dates
 
     def __str__(self) -> str:
         if self.groups is None:
@@ -145,7 +146,9 @@ def batches(piece: Piece, reading: list[tuple[str, Any]]) -> Iterator[Any]:
     try:
         for batch in read(piece, own):
             columns = [
-                pa.repeat(pa.scalar(keys[name], dtype), batch.num_rows) if name in keys else batch.column(name)
+                pa.repeat(pa.scalar(keys[name], dtype), batch.num_rows)
+                if name in keys
+                else as_type(batch.column(name), dtype)
                 for name, dtype in reading
             ]
             # not pa.table, which would import pandas to see whether a column is one of its own
@@ -185,6 +188,7 @@ def _text_batches(piece: Piece, own: dict[str, Any]) -> Iterator[Any]:
 
     path = Path(piece.path)
     plain = {name: dtype.value_type if pa.types.is_dictionary(dtype) else dtype for name, dtype in own.items()}
+    plain |= {name: dtype for name, dtype in piece.as_written if name in own}
     with csv.open_csv(
         open_stream(path),
         read_options=csv.ReadOptions(block_size=1 << 22, use_threads=False),  # whose errors name the line
@@ -316,7 +320,13 @@ def _opened(path: str, kind: str, stamp: tuple[int, int], keys: Any) -> tuple[di
         parsing = csv.ParseOptions(delimiter=delimiter_of(Path(path)))
         with csv.open_csv(open_stream(Path(path)), parse_options=parsing) as reader:
             schema = reader.schema
-        pieces = [Piece(path, kind, stamp, None, None, keys)]
+        as_written = tuple(
+            (field.name, field.type)
+            for field in schema
+            if pa.types.is_boolean(field.type) or kind_of_type(field.type) == "date"
+        )
+        pieces = [Piece(path, kind, stamp, None, None, keys, as_written=as_written)]
+    check_header(schema.names, Path(path))
     return {field.name: as_read(field.type, kind) for field in schema}, pieces
 
 
@@ -350,10 +360,41 @@ def _agreed(types: dict[str, Any], own: dict[str, Any], before: str, path: str) 
     added_ones = [name for name in own if name not in types]
     if added_ones:
         raise ValueError(f"{path} has the columns {quoted(added_ones)}, which {before} has not")
-    for name, dtype in types.items():
-        if kind_of_type(dtype) != kind_of_type(own[name]):
-            raise ValueError(f"the column {name!r} is {own[name]} in {path}, but {dtype} in {before}")
-    return types
+    agreed = {name: _common_type(dtype, own[name]) for name, dtype in types.items()}
+    for name, dtype in agreed.items():
+        if dtype is None:
+            raise ValueError(f"the column {name!r} is {own[name]} in {path}, but {types[name]} in {before}")
+    return agreed
+
+
+def _common_type(one: Any, other: Any) -> Any:
+    """The type that both can be read as: numbers of different widths as float64, dates as moments; None if there is
+    none.
+    """
+    import pyarrow as pa
+
+    if one == other:
+        return one
+    kind = kind_of_type(one)
+    wide = {"numeric": pa.float64(), "date": pa.timestamp("us")}
+    return wide.get(kind) if kind_of_type(other) == kind else None
+
+
+def as_type(column: Any, dtype: Any) -> Any:
+    """A column of a file in the type that it has in all files; levels keep their codes."""
+    import pyarrow as pa
+
+    if column.type == dtype:
+        return column
+    if not pa.types.is_dictionary(dtype):
+        return column.cast(dtype, safe=False)  # large whole numbers are rounded, as in any sum of them
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(dtype.value_type).dictionary_encode()
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([as_type(chunk, dtype) for chunk in column.chunks], dtype)
+    return pa.DictionaryArray.from_arrays(
+        column.indices.cast(dtype.index_type), column.dictionary.cast(dtype.value_type)
+    )
 
 
 def kind_of_type(dtype: Any) -> str:

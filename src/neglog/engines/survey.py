@@ -178,6 +178,7 @@ def schema_of(
 
 def _category(name: str, survey: ColumnSurvey, lost: int, rare: int, notes: list[str]) -> Column:
     counts = {value: count for value, count in survey.levels.items() if value is not None}
+    tables.refuse_commas(counts, f"the column {name!r}")
     if lost:
         counts[tables.MISSING] = lost
     few = {value: count for value, count in counts.items() if count < rare}

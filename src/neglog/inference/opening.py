@@ -10,7 +10,7 @@ import numpy as np
 
 from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
 from neglog.design.columns import MODES
-from neglog.design.tables import KINDS, quoted, sorted_levels, unsupported
+from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Categorical, Flat, Tweedie
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.cache import cached
@@ -162,6 +162,7 @@ def open_source(
     )
     classes = None
     if isinstance(noise, Categorical):
+        refuse_commas(survey.target, f"y, the column {named['y']!r},")
         classes = sorted_levels(survey.target)
     encoder = Encoder(schema, named, classes, missing == "drop")
     kept = sum(survey.target.values()) if classes is not None else survey.target.rows
