@@ -1,7 +1,9 @@
 """The command line as a person meets it: in a process of its own."""
 
+import html
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -69,6 +71,76 @@ def test_compare_for_machines(folder):
     assert [record["noise"] for record in found["table"]] == ["Poisson", "Gaussian"]
     assert found["rows"] == 600
     assert len(found["deciles"]["Poisson"]["observed"]) == 10
+
+
+OPTIONS = {
+    "plain": (),
+    "rows": ("--exposure", "years", "--weight", "times", "--offset", "shift"),
+    "holes": ("--missing", "drop", "--rare", "50", "--without", "years", "--keep", "id"),
+    "law": ("--noise", "gaussian(link='log'),laplace", "--prior", "gaussian(scale=0.5) * laplace(scale=2)"),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_line_that_compare_prints_gives_the_fit_of_the_report(folder, name):
+    rng = np.random.default_rng(5)
+    age = visits()["age"].to_pylist()
+    table = visits().append_column("times", pa.array(rng.integers(1, 3, 600)))
+    table = table.append_column("shift", pa.array(rng.normal(size=600) / 9))
+    if name == "holes":
+        place = table.column_names.index("age")
+        table = table.set_column(place, "age", pa.array([None if i % 9 == 0 else a for i, a in enumerate(age)]))
+    file = folder / "the visits.parquet"
+    parquet.write_table(table, file)
+    given = OPTIONS[name] if name == "law" else ("--noise", "poisson,gaussian", *OPTIONS[name])
+    report = folder / "report.html"
+    printed = run("compare", file, "--target", "visits", *given, "--folds", 2, "--report", report).stdout
+    line = next(line for line in printed.splitlines() if line.startswith("From the shell: "))
+    words = shlex.split(line.removeprefix("From the shell: "))
+    assert words[:2] == ["neglog", "fit"]
+    done = run(*words[1:])
+    page = html.unescape(report.read_text(encoding="utf-8"))
+    assert done.stdout.split("┡")[1].split("└")[0] in page  # estimates, errors and intervals, digit by digit
+    assert line.removeprefix("From the shell: ") in page
+    if name == "plain":
+        found = json.loads(run("compare", file, "--target", "visits", *given, "--folds", 2, "--json").stdout)
+        assert found["command"] == line.removeprefix("From the shell: ")
+        assert found["call"] in page
+
+
+def test_identifiers_are_found_by_their_values(folder):
+    rng = np.random.default_rng(0)
+    table = visits().append_column("instant", pa.array(np.arange(600) + 1))
+    table = table.append_column("POLICYNO", pa.array(10**9 + rng.permutation(10**6)[:600] * 977))
+    table = table.append_column("drawn", pa.array(rng.permutation(5000)[:600].astype(float)))
+    table = table.append_column("wage", pa.array(np.round(rng.normal(30_000, 4_000, 600))))
+    parquet.write_table(table, folder / "ids.parquet")
+    arguments = ("fit", folder / "ids.parquet", "--target", "visits", "--noise", "poisson")
+    text = run(*arguments).stdout
+    left = {line.split(":")[0] for line in text.splitlines() if "left out, since" in line}
+    assert left == {"id", "instant", "POLICYNO", "drawn"}
+    assert "wage" in text
+    assert "instant: left out" not in run(*arguments, "--keep", "instant").stdout
+
+
+def test_leaks_are_said(folder):
+    table = visits()
+    seen = np.asarray(table["visits"])
+    table = table.append_column("first", pa.array(seen // 2)).append_column("later", pa.array(seen - seen // 2))
+    parquet.write_table(table, folder / "leak.parquet")
+    done = run("compare", folder / "leak.parquet", "--target", "visits", "--noise", "poisson,gaussian", "--folds", 2)
+    assert "is visits in every row, a leak" in " ".join(done.stdout.split())
+
+
+def test_levels_are_shown_less_their_mean_or_raw(folder):
+    arguments = ("--target", "visits", "--noise", "poisson", "--prior", "gaussian", "--save", folder / "m.json")
+    shown = run("fit", folder / "visits.parquet", *arguments).stdout
+    raw = run("fit", folder / "visits.parquet", *arguments, "--raw").stdout
+    assert "differences from the mean of their factor" in shown
+    assert "differences from the mean" not in raw
+    table = shown.split("┡")[1].split("└")[0]
+    assert table in run("explain", folder / "m.json").stdout
+    assert raw.split("┡")[1].split("└")[0] in run("explain", folder / "m.json", "--raw").stdout
 
 
 def test_fit_explain_and_predict(folder):

@@ -139,7 +139,8 @@ def compare(
             progress=tell,
             cache=cache,
         )
-        found.notes[:0] = notes
+        kept = _listed(keep or "")  # of which nobody need be told that they look like identifiers
+        found.notes[:] = [*notes, *(note for note in found.notes if note.partition(": it")[0] not in kept)]
         options = {"exposure": exposure, "weight": weight, "offset": offset, "without": without, "keep": keep}
         found.command = _fit_command(found, table, target, {**options, "cache": cache}, missing, rare)
         if report is not None:

@@ -88,15 +88,16 @@ def compare(
     Poisson(mean=None)
     """
     prior = Gaussian() if prior is None else prior_of(prior)
-    given = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
-    settings = {"intercept": intercept, "missing": missing, "rare": rare}
+    given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+    settings: dict[str, Any] = {"intercept": intercept, "missing": missing, "rare": rare}
     stated = {name: value for name, value in settings.items() if value != SETTINGS[name]}
     places = {name: value for name, value in (("engine", engine), ("cache", cache)) if value is not None}
     recipe = recipe_of(y, prior, given, {**stated, **places})
     source = opened_source(X, engine)
     if source is not None:
         settings["cache"] = cache
-        found = _compared_source(source, y, noises, prior, given, settings, folds, seed, progress)
+        again = partial(fit, X, y, engine=engine, progress=False, **given, **settings)
+        found = _compared_source(source, y, noises, prior, given, settings, folds, seed, progress, again)
     else:
         found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress)
     found.recipe = replace(recipe, prior=found.prior)
@@ -163,8 +164,9 @@ def _compared_source(
     folds: int,
     seed: int,
     progress: Any,
+    again: Callable[..., Fit],
 ) -> Comparison:
-    """The same for rows that are not in memory."""
+    """The same for rows that are not in memory; `again` fits a noise under a prior to all of them."""
     with np.errstate(all="ignore"):
         task, facts = open_for_all(source, y, prior, given, **settings)
         if not 2 <= folds <= task.engine.rows:
@@ -182,12 +184,13 @@ def _compared_source(
         scores, resolution, shown = compare_source(task, admitted, names, refused, prior, facts, folds, seed, progress)
 
     def whole(noise: Noise) -> Fit:
-        return fit(source, y, noise, prior, progress=False, **given, **settings)
+        return again(noise, prior)
 
     final = _final(scores, refused, progress, whole)
     found = _settled(Comparison(scores, refused, resolution, prior, folds, shown, final), whole)
     small = task.small
     found.leaks = leaks(small.engine.design, np.asarray(small.target.raw), _target_name(y), numeric=facts is not None)
+    found.fit.notes += identifiers(small.engine.design)
     return found
 
 

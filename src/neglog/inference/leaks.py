@@ -17,6 +17,7 @@ ROWS = 10_000  # that are looked at, evenly spread
 ENTRIES = 20_000_000  # of X that are looked at, at most
 ALMOST_ALL = 0.99  # of the variance, by one column
 A_PART = 0.9  # of the variance, by one column that is never above the target, or never below
+SAME_UNIT = 2.0  # largest slope of the target on such a column, and inverse of the least: others have another unit
 FUNCTION = 0.97  # Chatterjee's coefficient, from which on the target is a function of the column
 A_SUM = 0.9999  # of the variance, by several columns
 EXACT = 1 - 1e-9  # of the variance: all but rounding
@@ -86,7 +87,7 @@ def _of_numbers(x: Any, y: Numbers, numeric: bool) -> str | None:
         share = explained(x, y)
         if share >= ALMOST_ALL:
             return f"explains {_percent(share)}"
-        inside = (x >= 0).all() and (y >= 0).all()
+        inside = (x >= 0).all() and (y >= 0).all() and 1 / SAME_UNIT <= _slope(x, y) <= SAME_UNIT
         if inside and share >= A_PART and ((x <= y).all() or (x >= y).all()):
             side = "above" if (x <= y).all() else "below"
             return f"is never {side} the target and tells {_percent(share)}"
@@ -118,6 +119,11 @@ def explained(x: Numbers, y: Numbers) -> float:
     x, y = x - x.mean(), y - y.mean()
     sizes = np.sqrt(x @ x) * np.sqrt(y @ y)
     return float((x @ y / sizes) ** 2) if sizes > 0 else 0.0
+
+
+def _slope(x: Numbers, y: Numbers) -> float:
+    away = x - x.mean()
+    return float(away @ y / (away @ away))
 
 
 def dependence(x: Numbers, y: Numbers) -> float:

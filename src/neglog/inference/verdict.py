@@ -31,10 +31,8 @@ def sentence(comparison: "Comparison") -> str:
     best = comparison.scores[0]
     loss = FAMILIES[type(best.noise).__name__.lower()].summary[0]
     article = "" if "'s " in loss else "the "
-    parts = [
-        f"{_ranking(comparison)}. The loss of {best.name} is {article}{loss}; the call is {comparison.call}.",
-        *(f"But {leak}." for leak in comparison.leaks),
-    ]
+    parts = [f"Beware: {leak}." for leak in comparison.leaks]
+    parts.append(f"{_ranking(comparison)}. The loss of {best.name} is {article}{loss}; the call is {comparison.call}.")
     if not comparison.fit.converged:
         parts.append(f"But its fit to all rows has to be looked at: {comparison.fit.message}")
     if _uneven(best):
