@@ -122,6 +122,7 @@ def compare(
     _check_directory(report)
     data, notes = _opened(table, target, [exposure, weight, offset], without, keep)
     from neglog.inference.compare import compare as compared
+    from neglog.inference.recipes import fit_command
 
     with _progress() as tell:
         found = compared(
@@ -142,7 +143,8 @@ def compare(
         kept = _listed(keep or "")  # of which nobody need be told that they look like identifiers
         found.notes[:] = [*notes, *(note for note in found.notes if note.partition(": it")[0] not in kept)]
         options = {"exposure": exposure, "weight": weight, "offset": offset, "without": without, "keep": keep}
-        found.command = _fit_command(found, table, target, {**options, "cache": cache}, missing, rare)
+        options |= {"missing": None if missing == "error" else missing, "rare": rare or None, "cache": cache}
+        found.command = fit_command(table, target, found.scores[0].noise, found.prior, options)
         if report is not None:
             tell("Report", 1.0)
             from neglog.report import write_report
@@ -420,23 +422,6 @@ def _command() -> str:
     import shlex
 
     return shlex.join(["neglog", *sys.argv[1:]])
-
-
-def _fit_command(found: Any, table: Path, target: str, options: dict[str, Any], missing: str, rare: int) -> str:
-    """The line that gives the fit of the best noise again."""
-    import shlex
-
-    from neglog.distributions import Flat
-    from neglog.inference.recipes import law_text
-
-    parts = ["neglog", "fit", str(table), "--target", target, "--noise", law_text(found.scores[0].noise)]
-    if not isinstance(found.prior, Flat):
-        parts += ["--prior", law_text(found.prior)]
-    for name, value in options.items():
-        parts += [f"--{name}", str(value)] if value is not None else []
-    parts += ["--missing", missing] if missing != "error" else []
-    parts += ["--rare", str(rare)] if rare else []
-    return shlex.join(parts)
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -206,6 +206,14 @@ def test_a_column_that_tells_almost_all_is_a_leak(name):
     assert found.leaks[0].startswith("later alone ")
 
 
+def test_whatever_tells_the_target_of_rows_held_out_is_said():
+    """A product, which no column and no sum is."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    found = nl.compare(X, np.exp(1 + X.sum(axis=1)), ["gamma"], folds=2)
+    assert found.leaks[0].startswith("all of y is predicted in rows that were held out")
+
+
 def test_columns_that_tell_the_class_are_leaks():
     table, _ = hire()
     table["kind"] = np.where(table["cnt"] > 25, "many", "few")

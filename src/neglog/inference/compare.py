@@ -31,7 +31,7 @@ from neglog.inference.comparison import Comparison, Score
 from neglog.inference.evidence import is_open
 from neglog.inference.facts import Facts, facts_of
 from neglog.inference.fit import fit, opened
-from neglog.inference.leaks import identifiers, leaks
+from neglog.inference.leaks import identifiers, leaks, perfection
 from neglog.inference.opening import opened_source
 from neglog.inference.recipes import law_call, recipe_of
 from neglog.inference.result import Fit
@@ -103,6 +103,7 @@ def compare(
     found.recipe = replace(recipe, prior=found.prior)
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
     found.target = _target_name(y)
+    found.leaks = found.leaks or perfection(found.scores[0], found.y, found.target)
     found.fit.named = {**named, "y": found.target}
     return found
 

@@ -1,7 +1,8 @@
-"""How a fit is asked for again: the call in Python, and laws as text for the command line."""
+"""How a fit is asked for again: the call in Python, and the line of the shell."""
 
 import json
 import os
+import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,16 @@ def law_text(law: Any) -> str:
         return " * ".join(law_text(factor) for factor in law.factors)
     name, brackets, rest = law_call(law).partition("(")
     return f"{name.lower()}{brackets}{rest}".removesuffix("()")
+
+
+def fit_command(table: Any, target: str, noise: Noise, prior: Prior, options: dict[str, Any]) -> str:
+    """The line of the shell that gives the fit; options that are None are left out."""
+    parts = ["neglog", "fit", str(table), "--target", target, "--noise", law_text(noise)]
+    if not isinstance(prior, Flat):
+        parts += ["--prior", law_text(prior)]
+    for name, value in options.items():
+        parts += [f"--{name}", str(value)] if value is not None else []
+    return shlex.join(parts)
 
 
 def _same(one: Any, other: Any) -> bool:
