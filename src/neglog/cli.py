@@ -142,7 +142,13 @@ def compare(
         )
         kept = _listed(keep or "")  # of which nobody need be told that they look like identifiers
         found.notes[:] = [*notes, *(note for note in found.notes if note.partition(": it")[0] not in kept)]
-        options = {"exposure": exposure, "weight": weight, "offset": offset, "without": without, "keep": keep}
+        options: dict[str, Any] = {
+            "exposure": exposure,
+            "weight": weight,
+            "offset": offset,
+            "without": without,
+            "keep": keep,
+        }
         options |= {"missing": None if missing == "error" else missing, "rare": rare or None, "cache": cache}
         found.command = fit_command(table, target, found.scores[0].noise, found.prior, options)
         if report is not None:

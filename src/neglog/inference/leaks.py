@@ -60,8 +60,8 @@ def perfection(score: Any, y: Any, target: str) -> list[str]:
     if share < A_SUM or len(y) <= FEW_ROWS:
         return []
     return [
-        f"{_percent(share)} of {target} is predicted in rows that were held out, as where columns tell it; look at those "
-        f"of the largest effect and {ADVICE}"
+        f"{_percent(share)} of {target} is predicted in rows that were held out, as where columns tell it; look at "
+        f"those of the largest effect and {ADVICE}"
     ]
 
 
