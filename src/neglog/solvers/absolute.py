@@ -239,25 +239,39 @@ class _Search:
 
     def in_bands(self, theta: Doubles, size: int | None = None) -> AbsoluteSolution:
         """The band is solved, and widened until no other row has changed its sign."""
-        size, residuals = size or self._band_size(CAUTION), self.data.residuals(theta)
+        size = size or self._band_size(CAUTION)
+        value = self._value(theta)
         while size <= self.data.rows // 2:
-            self._open_band(residuals, theta, size)
+            self._open_band(self.data.residuals(theta), theta, size)
+            found = theta
             while True:
-                found, status = self._solve_band(theta)
+                found, status = self._solve_band(found)
                 if status > Status.RANK_DEFICIENT:  # too few rows to hold the others
                     size *= 4
                     break
-                theta, residuals = found, self.data.residuals(found)
-                wrong = (np.sign(residuals) != self.signs) & (np.abs(residuals) > self._rounding(theta))
+                residuals = self.data.residuals(found)
+                wrong = (np.sign(residuals) != self.signs) & (np.abs(residuals) > self._rounding(found))
                 wrong[self.band] = False
                 count = int(np.count_nonzero(wrong))
                 if count == 0:
-                    return self._solution(theta, residuals, status)
-                if count > size // 4:  # far from where the band was opened: a new one from here, no smaller
+                    return self._solution(found, residuals, status)
+                if count > size // 4:  # far from where the band was opened: a wider one, about the better of the two
                     size *= 2
+                    following = self._value(found)
+                    if following < value:
+                        theta, value = found, following
                     break
                 self._widen_band(wrong, residuals, size)
         return self.all_rows(theta)
+
+    def _value(self, theta: Doubles) -> float:
+        """The objective at theta."""
+        residuals, away = np.abs(self.data.residuals(theta)), theta - self.terms.centre
+        X, y, w = self.terms.extra
+        value = residuals.sum() if self.data.weights is None else self.data.weights @ residuals
+        return float(
+            value + w @ np.abs(y - X @ theta) + self.terms.linear @ theta + 0.5 * self.terms.strength @ away**2
+        )
 
     def _band_size(self, caution: float) -> int:
         """A prediction of the sample is off by sqrt(d / sample) / (2 f), and 2 f of all rows are within one of zero."""
