@@ -19,7 +19,7 @@ from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.inference.fit import fit
 from neglog.inference.result import row_losses
-from neglog.inference.rows import ConvergenceWarning
+from neglog.inference.rows import ConvergenceWarning, check_counted_classes
 
 WEAK = 10.0  # log odds for one standard deviation of a column: more than data that do not separate classes ever say
 ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
@@ -235,8 +235,12 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"Classifier needs at least two classes, but y is one class throughout: {self.classes_[0]!r}"
+                f"Classifier needs at least two classes, but y is one class throughout: {self.classes_.tolist()[0]!r}"
             )
+        weight = np.asarray(sample_weight)
+        if weight.shape == codes.shape and weight.dtype.kind in "biuf":  # what is not is refused by the fit
+            counted = np.unique(codes[weight > 0])
+            check_counted_classes(self.classes_[counted].tolist(), len(self.classes_))
         two = len(self.classes_) == 2
         noise: Noise = Bernoulli() if two else Categorical()
         self._fitted(X, codes.astype(float) if two else codes, noise, sample_weight, offset=offset)

@@ -127,6 +127,8 @@ class Sparse:
 
     def nonfinite(self) -> Iterator[NonFinite]:
         """The columns that hold NaN or infinities."""
+        if np.isfinite(self._given.data).all():  # then it need not be stored by rows
+            return
         bad = np.flatnonzero(~np.isfinite(self.matrix.data))
         columns, values = self.matrix.indices[bad], self.matrix.data[bad]
         rows = np.searchsorted(self.matrix.indptr, bad, side="right") - 1

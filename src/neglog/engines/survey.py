@@ -108,6 +108,7 @@ class Survey(NamedTuple):
     sample: Sample
     weight: float  # of all rows
     target: Any
+    counted: dict[Any, int]  # of labels with weights: how often each occurs in rows that count
 
 
 def surveyed_column(column: Any, kind: str, name: str, first: int, weight: Any = None) -> ColumnSurvey:

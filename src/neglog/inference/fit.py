@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from neglog.design import check_index, is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
-from neglog.distributions import Flat, Gaussian
+from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.categorical import Categorical
@@ -21,10 +21,11 @@ from neglog.engines.memory import Memory
 from neglog.inference.answer import Answer, Task
 from neglog.inference.diagnosis import diagnose
 from neglog.inference.evidence import is_open, learn, on_unit_variance
+from neglog.inference.general import WIDE
 from neglog.inference.opening import open_source, opened_source
 from neglog.inference.prior_terms import make_penalty
 from neglog.inference.result import Fit
-from neglog.inference.rows import ConvergenceWarning, checked, class_offsets, combined_offset
+from neglog.inference.rows import ConvergenceWarning, check_counted_classes, checked, class_offsets, combined_offset
 from neglog.inference.solve import solve
 from neglog.inference.targets import make_target
 from neglog.inference.watching import watched
@@ -163,10 +164,15 @@ def prepare(
     target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
     shift = combined_offset(noise, values["offset"], values["exposure"])
     loss = target.loss
+    if classes and weight is not None:
+        check_counted_classes(np.unique(np.asarray(values["y"])[weight > 0]).tolist(), loss.classes)
     if by_class is not None:
         shift = class_offsets(by_class, design.rows, loss.classes)
     engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept)
-    return Task(target, engine, make_penalty(prior, engine), tol, max_iter).counting()
+    penalty = make_penalty(prior, engine)
+    if engine.width > WIDE and (isinstance(prior, Laplace) or not penalty.smooth):
+        design.check_finite()  # a lasso over many columns looks at few of them, and may never meet what is no number
+    return Task(target, engine, penalty, tol, max_iter).counting()
 
 
 def opened(

@@ -21,7 +21,7 @@ from neglog.engines.spark import SparkRows, is_spark
 from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
 from neglog.inference.answer import Task
 from neglog.inference.condensed import TargetSums, condensed, sums_of
-from neglog.inference.rows import checked, combined_offset
+from neglog.inference.rows import check_counted_classes, checked, combined_offset
 from neglog.inference.streamed import Folds, Pieces, PieceTask, Streamed, StreamedTask
 from neglog.inference.targets import make_target
 from neglog.solvers.penalty import Penalty
@@ -80,7 +80,13 @@ class FirstLook:
         }
         sample = Sample.of(table, numbers, self.step, weight)
         total = float(table.num_rows if weight is None else weight.sum())
-        return Survey(rows, columns, sample, total, self._target(table, first))
+        return Survey(rows, columns, sample, total, self._target(table, first), self._counted(table, weight))
+
+    def _counted(self, table: Any, weight: Any) -> dict[Any, int]:
+        """How often each label occurs in rows with a weight."""
+        if weight is None or not isinstance(self.noise, Categorical):
+            return {}
+        return _label_counts(table.filter(weight > 0).column(self.named["y"]))
 
     def _weight(self, table: Any, first: int) -> Any:
         if "sample_weight" not in self.named:
@@ -97,7 +103,7 @@ class FirstLook:
             return None
         y = table.column(self.named["y"])
         if isinstance(self.noise, Categorical):
-            return level_counts(y) if kind_of_type(y.type) == "categorical" else _number_counts(numbers_of(y))
+            return _label_counts(y)
         values = {name: np.asarray(numbers_of(table.column(own)), float) for name, own in self.named.items()}
         noise = self.noise
         if isinstance(noise, Tweedie) and noise.power is None:
@@ -109,6 +115,10 @@ class FirstLook:
         except ValueError as error:
             raise RowError(str(error), first) from None
         return sums_of(target)
+
+
+def _label_counts(y: Any) -> dict[Any, int]:
+    return level_counts(y) if kind_of_type(y.type) == "categorical" else _number_counts(numbers_of(y))
 
 
 def _number_counts(values: Any) -> dict[Any, int]:
@@ -164,6 +174,7 @@ def open_source(
     if isinstance(noise, Categorical):
         refuse_commas(survey.target, f"y, the column {named['y']!r},")
         classes = sorted_levels(survey.target)
+        check_counted_classes(list(survey.counted), len(classes))
     encoder = Encoder(schema, named, classes, missing == "drop")
     kept = sum(survey.target.values()) if classes is not None else survey.target.rows
     if kept < survey.rows:

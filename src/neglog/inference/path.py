@@ -114,6 +114,8 @@ def path(
     with np.errstate(all="ignore"):
         task = prepare(X, y, noise, _at_strength(open_prior, 1.0), given, intercept, tol, max_iter)
         grid, answers = _answers(task, None if strengths is None else _descending(strengths), n, ratio)
+    if not np.isfinite(grid).all():
+        task.engine.design.check_finite()
     result = Path(task, open_prior, grid, answers)
     if not result.converged:
         warnings.warn(

@@ -18,6 +18,15 @@ class UnseenLevelWarning(UserWarning):
     """A table to predict for has levels of a category that the fit knows nothing about."""
 
 
+def check_counted_classes(counted: list[Any], classes: int) -> None:
+    """Refuse a target of which all rows that count are of one class."""
+    if len(counted) == 1 < classes:
+        raise ValueError(
+            f"at least two classes are needed, but only rows of the class {counted[0]!r} have a weight: that of every "
+            f"other row is 0, {classes - 1} class{'es' if classes > 2 else ''} in all"
+        )
+
+
 def checked(values: Any, what: str, *, zero: bool = False) -> Numbers | None:
     """Finite numbers that are positive, or at least not negative."""
     if values is None:

@@ -375,7 +375,9 @@ class Classes(Target):
             raise ValueError("Categorical noise has no dispersion that a precision could divide; use sample_weight")
         self.classes, codes = np.unique(y, return_inverse=True)
         if len(self.classes) < 2:
-            raise ValueError(f"Categorical noise needs at least two classes, but y is {self.classes[0]!r} throughout")
+            raise ValueError(
+                f"Categorical noise needs at least two classes, but y is {self.classes.tolist()[0]!r} throughout"
+            )
         super().__init__(noise, codes.astype(np.float64).reshape(-1), w, p)
 
     @property
