@@ -18,6 +18,7 @@ from neglog.inference.compound import Compound
 from neglog.inference.learned_lasso import learn_laplace
 from neglog.inference.learned_ridge import Learned, Ridge, group_numbers, natural_scale
 from neglog.inference.prior_terms import make_penalty
+from neglog.inference.size import refuse_too_many
 from neglog.inference.solve import solve
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.targets import HuberTarget, Squares, Target
@@ -45,6 +46,8 @@ def learn(task: Task, prior: Any, standardize: bool | None) -> Learned:
     if engine.streamed:
         return _learn_from_sample(task, prior, standardize)
     units = column_spreads(engine, task.target.w) if standardize in (None, True) else np.ones(engine.design.columns)
+    if not isinstance(prior, Laplace):
+        refuse_too_many(task, learned=True)
     held = _holding(task, prior, units)
     if held is None:
         return _learned(task, prior, units)

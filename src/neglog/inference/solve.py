@@ -12,6 +12,7 @@ from neglog.inference.general import WIDE, answer_of, solve_general
 from neglog.inference.huber import solve_huber, solve_stated
 from neglog.inference.power import solve_power, solve_ridged
 from neglog.inference.searched import solve_threshold
+from neglog.inference.size import refuse_too_many
 from neglog.inference.streamed import StreamedTask
 from neglog.inference.streamed_absolute import solve_absolute_pieces
 from neglog.inference.targets import Absolutes, HuberTarget, Squares
@@ -19,6 +20,7 @@ from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton, polish
 from neglog.solvers.objective import Solution
 
+FEW_COLUMNS = 100  # coefficients that are never too many
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
 MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 
@@ -28,6 +30,8 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     and with its curvature, if these are given.
     """
     target = task.target
+    if task.engine.width > FEW_COLUMNS:
+        refuse_too_many(task)
     theta = None if near is None else near.theta
     if isinstance(target, Compound) and target.noise.power is None:
         return solve_power(task, near)
