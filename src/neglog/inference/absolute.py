@@ -76,7 +76,8 @@ def solve_absolute(task: Task, near: Answer | None = None) -> Answer:
         solution = least_absolute(data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta, close=close)
         theta = at_kinks(solution, penalty, data.rows)
         following = dispersion.profile(absolute_loss(data, data.residuals(theta))).dispersion
-        settled = penalty.flat.all() or abs(following / phi - 1) <= 1e-12
+        moved = abs(following / phi - 1)
+        settled = penalty.flat.all() or moved <= 1e-12
         phi = following
         if settled or rounds == ROUNDS:
             break
@@ -89,8 +90,13 @@ def solve_absolute(task: Task, near: Answer | None = None) -> Answer:
         answer.null = column_null(task)
         if answer.null is None:
             answer.notes.append(solution.message)
-    if not answer.converged:
+    if status > Status.RANK_DEFICIENT:
         answer.notes.append(f"Not converged: {solution.message}")
+    elif not settled:
+        answer.notes.append(
+            f"Not converged: coefficients and scale, found in turn, still move after {rounds} rounds, the scale by "
+            f"{moved:.1g} of itself. State scale=..., or take another scale of the prior."
+        )
     return answer
 
 

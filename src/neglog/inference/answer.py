@@ -31,6 +31,7 @@ class Answer:
     penalty: Penalty
     null: Numbers | None = None
     stuck: bool = False
+    degenerate: bool = False  # there is no maximum that could be said to have a curvature
     certificate: Any = None
     notes: list[str] = field(default_factory=list)
 
@@ -114,6 +115,11 @@ class Task:
         """Whether every y is a whole number."""
         y = np.asarray(self.target.raw)
         return bool((y == np.floor(y)).all())
+
+    def varies(self) -> bool:
+        """Whether the rows that count have different targets, or offsets."""
+        y = self.target.raw if self.target.w is None else self.target.raw[self.target.w > 0]
+        return self.engine.offset is not None or bool((y != y[0]).any())
 
     def target_summary(self) -> dict[str, Any]:
         """What y is: its mean and range, or how often each class."""

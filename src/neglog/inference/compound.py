@@ -11,7 +11,7 @@ from neglog import _core
 from neglog.distributions.arrays import Numbers, thread_count
 from neglog.engines.memory import Loss
 from neglog.inference.nodes import collected
-from neglog.inference.targets import ALL, Amounts, require_amounts
+from neglog.inference.targets import ALL, ANYWHERE, NOTHING, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
 
 FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes
@@ -23,6 +23,7 @@ class Compound(Amounts):
     """Tweedie of any power. While the power is open, fits look at one power at a time."""
 
     family = "tweedie"
+    measure = "dispersion"
 
     def check(self) -> None:
         noise, y = self.noise, self.raw
@@ -134,6 +135,15 @@ class Compound(Amounts):
         below = np.exp(b * log_mean)
         above = below * np.exp(log_mean)
         return np.asarray(above / a * (1 / a - log_mean) - y * below / b * (1 / b - log_mean))
+
+    @property
+    def locations(self) -> tuple[float, float]:  # type: ignore[override]
+        return ANYWHERE if self.power == 0 else (0.0, np.inf)
+
+    def vanished(self, noise: Any, size: float) -> bool:
+        """In the unit of y, which the dispersion has to the power 2 - p."""
+        with np.errstate(all="ignore"):
+            return not np.log(noise.dispersion) > np.log(NOTHING) + (2 - noise.power) * np.log(size)
 
     def filled(self, dispersion: float) -> Any:
         noise = self.noise

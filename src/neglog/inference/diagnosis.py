@@ -6,22 +6,29 @@ from neglog.inference.answer import Answer, Task
 from neglog.inference.messages import involved_columns, listed
 from neglog.inference.open_directions import ask_columns
 from neglog.inference.separation import separating_direction
+from neglog.inference.streamed import StreamedTask
+from neglog.inference.targets import LEAST_SUM
 from neglog.solvers.systems import minimum_norm
 
 KINKED = ("huber", "laplace")  # losses whose curvature says little about the columns
+EDGE = 1e-10  # of the size of raw predictions: nearer to the end of their range they are at it
 MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood that rises for ever does
 
 
-def diagnose(task: Task, answer: Answer) -> None:
-    """Completes the answer: the smallest of many solutions, and notes on what has none."""
-    if answer.iterations >= MANY or not answer.converged:
-        _look_for_separation(task, answer)
-    if task.target.family in KINKED:
-        ask_columns(task, answer)
-    if answer.null is not None:
-        _choose_smallest(task, answer)
-    if not _leaves_domain(task, answer):
-        _look_at_dispersion(task, answer)
+def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
+    """Completes the answer: the smallest of many solutions, and notes on what has none.
+
+    With a prior whose scale was learned, the noise's scale was found along with it, whatever the columns could do.
+    """
+    with np.errstate(all="ignore"):
+        if answer.iterations >= MANY or not answer.converged:
+            _look_for_separation(task, answer)
+        if task.target.family in KINKED:
+            ask_columns(task, answer)
+        if answer.null is not None:
+            _choose_smallest(task, answer)
+        if not _leaves_domain(task, answer):
+            _look_at_dispersion(task, answer, learned)
 
 
 def _choose_smallest(task: Task, answer: Answer) -> None:
@@ -35,6 +42,8 @@ def _choose_smallest(task: Task, answer: Answer) -> None:
 
 def _look_for_separation(task: Task, answer: Answer) -> None:
     if task.engine.streamed and answer.converged:  # a sample may be separated where all rows are not
+        return
+    if np.isfinite(_raw_range(task)[0]):  # where predictions may not fall for ever
         return
     direction = separating_direction(task.in_memory())
     if direction is None:
@@ -56,39 +65,138 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
 
 def _leaves_domain(task: Task, answer: Answer) -> bool:
     """Whether the search ended at predictions that the link has no means for, which it then says."""
-    noise = answer.noise
-    if answer.converged and all(np.isfinite(getattr(noise, name)) for name in task.target.open):
-        return False
-    anywhere = noise._family() in ("gaussian", "huber") or (noise._family() == "tweedie" and noise.power == 0)
-    if noise.link.name not in (("sqrt",) if anywhere else ("identity", "inverse", "sqrt")):
+    low, high = _raw_range(task)
+    if not (np.isfinite(low) or np.isfinite(high)):
         return False
     rows = task.in_memory()
     counted = True if rows.target.w is None else rows.target.w > 0
-    outside = np.flatnonzero(~(rows.engine.predict(answer.theta) >= 0) & counted)
+    eta = rows.engine.predict(answer.theta)
+    outside = np.flatnonzero(~((eta >= low) & (eta <= high)) & counted)
+    over = bool(len(outside)) and answer.converged  # the last step, taken without looking, went over the edge
+    if not answer.converged and not len(outside):
+        margin = EDGE * (high - low if np.isfinite(high - low) else np.max(np.abs(eta)))
+        outside = np.flatnonzero(~((eta > low + margin) & (eta < high - margin)) & counted)
+        over = True
     if not len(outside):
         return False
     answer.converged = False
-    remedy = "Take another link, such as log" if rows.engine.intercept else "Fit an intercept, or take the log link"
+    domain = f"the domain of the {answer.noise.link.name} link, {_said(low, high)}"
+    rows_there = f"{len(outside)} of {rows.engine.rows} rows"
+    first = f"the first is row {rows.row_number(outside[0])}"
+    other = "logit" if np.isfinite(high) else "log"
+    if over:
+        answer.notes.append(
+            f"There is no maximum inside {domain}: the best predictions of {rows_there} lie at its edge, {first}. Take "
+            f"another link, such as {other}."
+        )
+        return True
+    side = "below" if np.isinf(high) else "outside"
+    remedy = "Take another link, such as {}." if rows.engine.intercept else "Fit an intercept, or take the {} link."
     answer.notes.append(
-        f"No coefficients were found whose raw predictions all lie in the domain of the {noise.link.name} link, 0 and "
-        f"above: {len(outside)} of {rows.engine.rows} rows are below, the first is row "
-        f"{rows.row_number(outside[0])}. {remedy}."
+        f"No coefficients were found whose raw predictions all lie in {domain}: {rows_there} are {side}, {first}. "
+        f"{remedy.format(other)}"
     )
     return True
 
 
-def _look_at_dispersion(task: Task, answer: Answer) -> None:
+def _raw_range(task: Task) -> tuple[float, float]:
+    """Between which raw predictions have a location that the noise takes."""
+    low, high = task.target.locations
+    match task.target.noise.link.name:
+        case "identity":
+            return low, high
+        case "sqrt" | "inverse" if low == 0 or task.target.noise.link.name == "sqrt":
+            return 0.0, np.inf
+        case "log" if np.isfinite(high):
+            return -np.inf, float(np.log(high))
+    return -np.inf, np.inf
+
+
+def _said(low: float, high: float) -> str:
+    if np.isfinite(low) and np.isfinite(high):
+        return f"from {low:g} to {high:g}"
+    return f"{low:g} and above" if np.isfinite(low) else f"{high:g} and below"
+
+
+# ---- open dispersions ------------------------------------------------------------------------------------------------
+
+
+def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
     """A fit that passes through all points has no scale."""
-    name = next((name for name in task.target.open if name in ("scale", "shape", "dispersion")), None)
-    if name is None:
+    target = task.target
+    name = target.measure
+    if name not in target.open:
         return
-    value = getattr(answer.noise, name)
-    size = float(np.max(np.abs(task.target.y), initial=0.0))
-    vanished = value > 1e13 if name == "shape" else not value > 1e-14 * max(size, 1e-300)
-    if vanished or not np.isfinite(value):
-        answer.converged = False
-        answer.notes.append(
-            f"The fit passes through every point, so that the {name} of the {type(answer.noise).__name__} noise has no "
-            f"estimate: the likelihood grows without end. Use fewer columns, state {name}=..., or hold the "
-            "coefficients by a prior."
+    value, noise = np.float64(getattr(answer.noise, name)), type(answer.noise).__name__
+    size = np.float64(_size(task))
+    if not answer.converged and size**2 * target.total() > np.finfo(float).max:
+        sentence = (
+            f"y, of up to {size:.2g}, is so large that sums of squares are beyond the range of numbers. State it in "
+            "another unit."
         )
+    elif size == 0 and target.locations[0] == 0:
+        sentence = (
+            f"Every y is 0, which says nothing about the {name} of the {noise} noise: the likelihood grows as long as "
+            f"the mean shrinks beside it. State {name}=..., or use other rows."
+        )
+    elif np.isnan(value):
+        return  # for a reason that the search has noticed itself
+    elif size == 0 or target.vanished(answer.noise, size) or not np.isfinite(value):
+        if 0 < size < LEAST_SUM**0.5:  # whose square is 0
+            sentence = (
+                f"y, of at most {size:.2g}, is so small that sums of squares are beyond the range of numbers. State it "
+                "in another unit."
+            )
+        else:
+            sentence = _through_all(name, noise)
+    elif (not answer.converged or target.vanished(answer.noise, 1e6 * size)) and _reaches_all(task):
+        sentence = _through_all(name, noise)
+    elif not learned and task.penalty.smooth and not task.penalty.flat.all() and _reaches_all(task):
+        sentence = (
+            f"There is no most probable {name} of the {noise} noise: the columns can pass through every point, where "
+            f"the posterior grows without end; this fit is a local optimum only. State "
+            f"{name}=..., or let the scale of the prior be learned: Gaussian()."
+        )
+    else:
+        return
+    answer.converged, answer.degenerate = False, True
+    answer.notes.append(sentence)
+
+
+def _through_all(name: str, noise: str) -> str:
+    return (
+        f"The fit passes through every point, so that the {name} of the {noise} noise has no estimate: the likelihood "
+        f"grows without end. Use fewer columns, or state {name}=...."
+    )
+
+
+def _size(task: Task) -> float:
+    """The largest y, as it is fitted, of the rows that count."""
+    target = task.target
+    if isinstance(task, StreamedTask):
+        ends = task.sums.extremes
+        y = target.transformed(np.array([ends.least, ends.largest]))
+    else:
+        y = target.y if target.w is None else target.y[target.w > 0]
+    return float(np.max(np.abs(y), initial=0.0))
+
+
+def _reaches_all(task: Task) -> bool:
+    """Whether some coefficients predict every y: looked at only where there are as many columns as rows."""
+    engine, target = task.engine, task.target
+    if engine.streamed or engine.loss.classes > 1:
+        return False
+    counted = np.arange(engine.rows) if target.w is None else np.flatnonzero(target.w)
+    if len(counted) > engine.width:
+        return False
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(target.noise.link.forward(target.y[counted]), np.float64)
+    if engine.offset is not None:
+        wanted = wanted - engine.offset[counted]
+    if not np.isfinite(wanted).all():  # a y of 0 is no mean of a log link
+        return False
+    X = engine.dense_rows(counted)
+    scale = np.linalg.norm(X, axis=0)
+    X = X / np.where(scale > 0, scale, 1.0)
+    left = wanted - X @ np.linalg.lstsq(X, wanted, rcond=None)[0]
+    return bool(np.linalg.norm(left) <= 1e-9 * np.linalg.norm(wanted))

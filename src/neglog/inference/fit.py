@@ -89,7 +89,7 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
-    source = opened_source(X, engine)
+    source, stated = opened_source(X, engine), prior
     if source is not None:
         _check_settings(prior, tol, max_iter)
         with watched(source, progress), np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ def fit(
             task.penalty = make_penalty(prior, task.engine)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize)
-                diagnose(task, answer)
+                diagnose(task, answer, learned=is_open(stated))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
@@ -113,7 +113,7 @@ def fit(
                 task, answer, prior = _solved(task, prior, standardize)
             if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                 task.engine.design.check_finite()
-            diagnose(task, answer)
+            diagnose(task, answer, learned=is_open(stated))
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
     result = Fit(task, answer, prior, named)
     if not result.converged:

@@ -31,9 +31,16 @@ class Information:
 @one_blas_thread
 def information_of(task: Task, answer: Answer) -> Information:
     """From one more pass over the data."""
+    with np.errstate(all="ignore"):  # of what is beyond the range of numbers nothing is known
+        return _information_of(task, answer)
+
+
+def _information_of(task: Task, answer: Answer) -> Information:
     target = task.target
     noise: dict[str, float] = {}
-    if not target.bends or (isinstance(target, HuberTarget) and target.open):
+    if answer.degenerate:
+        covariance, noise = np.full((len(answer.theta),) * 2, np.nan), dict.fromkeys(target.open, np.nan)
+    elif not target.bends or (isinstance(target, HuberTarget) and target.open):
         covariance, noise = _with_parameters(task, answer)
     else:
         objective = _objective_at(task, answer)
@@ -109,7 +116,7 @@ def _public_errors(task: Task, covariance: Numbers) -> tuple[Numbers, Numbers]:
             part = covariance[np.ix_(used, used)]
             held = np.isnan(part.diagonal())  # coefficients at a kink do not move
             part = np.where(held[:, None] | held, 0.0, part)
-            intercepts[k] = np.sqrt(row[used] @ part @ row[used])
+            intercepts[k] = np.nan if np.isnan(covariance[0, 0]) else np.sqrt(row[used] @ part @ row[used])
     return coefficients, intercepts
 
 
@@ -117,13 +124,14 @@ def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance:
     """Of t = log dispersion, given how the coefficients vary; then of the parameter by its derivative in t."""
     loss, gradient, _ = answer.engine.evaluate(answer.theta, False)
     profile = objective.dispersion.profile(loss)
+    slope = np.float64(profile.slope)  # whose square may be beyond the range of numbers
     # F_tt from d2/dU2 of the minimum: -slope^2 / F_tt; and F_t,theta = -slope * gradient
     result: dict[str, float] = {}
     if profile.bend:
-        bend = profile.slope**2 / -profile.bend
-        cross = np.where(np.isnan(covariance.diagonal()), 0.0, profile.slope * gradient / bend)
+        bend = slope**2 / -profile.bend
+        cross = np.where(np.isnan(covariance.diagonal()), 0.0, slope * gradient / bend)
         variance = 1 / bend + float(cross @ np.nan_to_num(covariance, nan=0.0, posinf=0.0) @ cross)
-        result = _in_parameters(answer, variance**0.5)
+        result = _in_parameters(answer, variance**0.5 if variance > 0 else np.nan)
     if isinstance(task.target, Compound) and task.target.noise.power is None:
         result |= power_errors(task, answer, covariance, result.get("dispersion"))
     return {name: result.get(name, np.nan) for name in task.target.open}

@@ -87,6 +87,7 @@ class Ridge:
         gram = engine.moments(about_middle(engine) if engine.intercept else 0.0)
         if not math.isfinite(gram.sum()):
             engine.design.check_finite()
+            raise ValueError("y or a column is so large that its squares are beyond the range of numbers; scale it")
         rows = task.target.total() - engine.intercept
         if not rows > 0:
             raise ValueError(f"the scale of a prior cannot be learned from {task.target.total():g} rows; state it")

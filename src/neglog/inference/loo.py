@@ -63,7 +63,7 @@ def leave_one_out(joint: Joint) -> LeaveOneOut:
             "leave-one-out needs a smooth loss, which the absolute error of Laplace noise is not; "
             "Huber noise is smooth, or refit without some rows"
         )
-    if joint.answer.null is None:  # of many best solutions the smallest predicts as well as any
+    if joint.answer.null is None or not joint.answer.converged:  # of many best solutions one predicts as any other
         refuse_improper(joint)
     whole, joint = joint, _without_zeros(joint)
     target = joint.target(joint.start)

@@ -38,10 +38,10 @@ def _failure(task: Task, answer: Answer) -> str:
 
 def _collinear(task: Task, null: Numbers) -> str:
     columns = involved_columns(task, null)
+    who = f"The columns {listed(columns)} are collinear or constant, so the" if columns else "The"
     return (
-        f"The columns {listed(columns)} are collinear or constant, so the data leave {null.shape[1]} "
-        f"direction{'s' if null.shape[1] > 1 else ''} open; of all best solutions this is the one with the smallest "
-        "coefficients."
+        f"{who} data leave {null.shape[1]} direction{'s' if null.shape[1] > 1 else ''} open; of all best solutions "
+        "this is the one with the smallest coefficients."
     )
 
 

@@ -286,6 +286,8 @@ def nuts_posterior(
 ) -> NutsPosterior:
     """Sample; an interrupt keeps the draws so far."""
     refuse_improper(joint)
+    if not joint.public_names():
+        raise ValueError("there is nothing to sample: the fit has no columns, no intercept and no open parameter")
     for name, value in (("draws", draws), ("chains", chains), ("tune", tune)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, but is {value}")

@@ -255,8 +255,13 @@ def whitened(matrix: Numbers, joint: Joint) -> tuple[Numbers, float]:
     basis = joint.basis()
     if basis is not None:
         matrix = basis.T @ matrix @ basis
+    if not len(matrix):  # no columns, no intercept, and nothing open
+        return np.empty((joint.task.engine.width, 0)), 0.0
     if not np.isfinite(matrix).all():
-        raise ValueError("the curvature of the posterior is beyond the range of numbers; scale the columns")
+        raise ValueError(
+            "the curvature of the posterior is beyond the range of numbers: either the fit passes through every point, "
+            "so that its noise has no scale (then state that), or y or the columns need another unit"
+        )
     diagonal = matrix.diagonal()
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(matrix * scale * scale[:, None])
@@ -322,7 +327,7 @@ def _elastic_net(penalty: Any, theta: Numbers) -> Numbers:
 def refuse_improper(joint: Joint) -> None:
     """No posterior without a maximum."""
     answer = joint.answer
-    if answer.null is not None:
+    if answer.null is not None and not answer.degenerate:
         raise improper(joint, answer.null)
     if not answer.converged:
         from neglog.inference.messages import message_of

@@ -174,10 +174,16 @@ class Fit:
 
     @cached_property
     def d2(self) -> float:
-        """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance."""
-        null_task, answer = null_answer(self._task)
-        null = null_task.total(sample_loss, self.noise, answer.theta)
-        return float(1 - self._task.total(sample_loss, self.noise, self._answer.theta) / null)
+        """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance.
+        NaN where every y is the same, so that there is nothing to explain.
+        """
+        if not self._task.varies():
+            return np.nan
+        with np.errstate(all="ignore"):
+            null_task, answer = null_answer(self._task)
+            null = null_task.total(sample_loss, self.noise, answer.theta)
+            left = self._task.total(sample_loss, self.noise, self._answer.theta)
+        return float(1 - left / null) if null > 0 else np.nan
 
     @cached_property
     def deviance(self) -> float:

@@ -51,6 +51,7 @@ def _direction(task: Task, engine: Memory, X: Numbers, y: Numbers) -> Numbers | 
 def _sizes(X: Numbers) -> Numbers:
     """A usual size of each column where it is not 0: beside the largest the others may be too small to be seen."""
     sizes = np.abs(X)
+    sizes = np.where(sizes.any(axis=0), sizes, 1.0)
     usual = np.nanmedian(np.where(sizes > 0, sizes, np.nan), axis=0)
     return np.where(usual > 0, usual, 1.0)
 

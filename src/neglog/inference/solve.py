@@ -64,7 +64,7 @@ def _solve_squares(task: Task) -> Answer:
     centre = about_middle(engine) if engine.intercept else 0.0
     gram = engine.moments(centre)
     if not np.isfinite(gram).all():
-        return Answer(np.full(engine.width, np.nan), task.target.noise, False, 0, np.inf, engine, task.penalty)
+        return Answer(np.full(engine.width, np.nan), task.target.filled(np.nan), False, 0, np.inf, engine, task.penalty)
     solver = newton if task.penalty.smooth else proximal_newton
     solution = solver(task.objective(Moments(gram)), theta, task.tol, task.max_iter)
     needs_rows = _needs_rows(gram, solution)

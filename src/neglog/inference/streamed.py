@@ -248,6 +248,10 @@ class StreamedTask(Task):
     def has_whole_targets(self) -> bool:
         return self.sums.broken == 0
 
+    def varies(self) -> bool:
+        ends, classes = self.sums.extremes, self.sums.classes
+        return self.engine.offset is not None or (len(classes) > 1 if classes else ends.least < ends.largest)
+
     def target_summary(self) -> dict[str, Any]:
         sums = self.sums
         if sums.classes:

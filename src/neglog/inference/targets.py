@@ -22,6 +22,9 @@ from neglog.engines.memory import ONE, Loss
 from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional
 
 ALL = slice(None)
+ANYWHERE = (-np.inf, np.inf)
+NOTHING = 1e-14  # of the size of y: what is smaller is rounding
+LEAST_SUM = 1e-298  # sums of the loss up to this are 0, or beyond the range of numbers
 CONVEX = {
     "gaussian": ("identity",),
     "laplace": ("identity",),
@@ -38,6 +41,7 @@ class Target:
     """A noise with the y it is to explain. `w` and `p` are None where all ones."""
 
     family: str
+    locations = (0.0, np.inf)  # between which the location of the noise may lie
     bends = True  # whether the loss has second derivatives; else the information says how sure the coefficients are
 
     def __init__(self, noise: Any, y: Numbers, w: Numbers | None, p: Numbers | None) -> None:
@@ -104,6 +108,11 @@ class Target:
     # ---- what is open ------------------------------------------------------------------------------------------------
 
     open: tuple[str, ...] = ()  # names of the parameters that are to be estimated
+    measure = ""  # the parameter that says how far y lies from its prediction, if there is one
+
+    def vanished(self, noise: Any, size: float) -> bool:
+        """Whether the dispersion that was found is 0 but for rounding, beside a largest y of this size."""
+        return False
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         """What is known about the dispersion, for all or some rows."""
@@ -173,6 +182,8 @@ class Squares(Target):
     """Gaussian: the dispersion is scale^2, and least squares for the identity link."""
 
     family = "gaussian"
+    measure = "scale"
+    locations = ANYWHERE
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -185,6 +196,9 @@ class Squares(Target):
 
     def filled(self, dispersion: float) -> Any:
         return self.noise._replaced(_scale=float(np.sqrt(dispersion))) if self.open else self.noise
+
+    def vanished(self, noise: Any, size: float) -> bool:
+        return not noise.scale > max(NOTHING * size, LEAST_SUM**0.5)
 
 
 class LogSquares(Squares):
@@ -202,6 +216,8 @@ class Absolutes(Target):
     """Laplace: the dispersion is the scale."""
 
     family = "laplace"
+    measure = "scale"
+    locations = ANYWHERE
     bends = False
 
     @property
@@ -213,6 +229,9 @@ class Absolutes(Target):
 
     def filled(self, dispersion: float) -> Any:
         return self.noise._replaced(_scale=float(dispersion)) if self.open else self.noise
+
+    def vanished(self, noise: Any, size: float) -> bool:
+        return not noise.scale > max(NOTHING * size, LEAST_SUM)
 
     def informed(self) -> "InformedAbsolutes":
         """The same rows with the scale, which must be known, as part of the loss."""
@@ -245,6 +264,11 @@ class HuberTarget(Target):
     """Huber: the scale is part of the loss. While it is open, 1 / scale is fitted as the coefficient of y."""
 
     family = "huber"
+    measure = "scale"
+    locations = ANYWHERE
+
+    def vanished(self, noise: Any, size: float) -> bool:
+        return not (size > 0 and noise.scale > max(NOTHING * size, LEAST_SUM))
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -303,6 +327,7 @@ class Amounts(Target):
     """Gamma: the dispersion is 1 / shape."""
 
     family = "gamma"
+    measure = "shape"
     power = 2.0
 
     def check(self) -> None:
@@ -332,11 +357,15 @@ class Amounts(Target):
     def filled(self, dispersion: float) -> Any:
         return self.noise._replaced(_shape=float(1 / dispersion)) if self.open else self.noise
 
+    def vanished(self, noise: Any, size: float) -> bool:
+        return not noise.shape < 0.1 / NOTHING
+
 
 class Binary(Repeated):
     """Bernoulli. A row of precision p states y as the share of ones among p trials."""
 
     family = "bernoulli"
+    locations = (0.0, 1.0)
 
     def check(self) -> None:
         y = self.raw
@@ -369,6 +398,7 @@ class Classes(Target):
     """Categorical: y holds class numbers; `classes` their labels."""
 
     family = "softmax"
+    locations = ANYWHERE
 
     def __init__(self, noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> None:
         if p is not None:
