@@ -35,7 +35,8 @@ class Summary:
         }
         for i, name in enumerate(names):  # positive parameters of the noise: the interval of the logarithm
             if name in fit.noise_standard_errors and name != "power":
-                factor = np.exp(reach * errors[i] / estimates[i])
+                with np.errstate(all="ignore"):  # of a scale that vanished
+                    factor = np.exp(reach * np.divide(errors[i], estimates[i]))
                 self.table["lower"][i], self.table["upper"][i] = estimates[i] / factor, estimates[i] * factor
 
     @property
