@@ -35,7 +35,7 @@ def sentence(comparison: "Comparison") -> str:
     parts.append(f"{_ranking(comparison)}. The loss of {best.name} is {article}{loss}; the call is {comparison.call}.")
     if not comparison.fit.converged:
         parts.append(f"But its fit to all rows has to be looked at: {comparison.fit.message}")
-    if _uneven(best):
+    if _uneven(best) and not comparison.leaks:  # which would have to go first
         parts.append(f"But it is not well calibrated (KS distance {best.ks:.3f}): {_hint(comparison)}.")
     return " ".join(parts)
 
