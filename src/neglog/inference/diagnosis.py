@@ -3,6 +3,7 @@
 import numpy as np
 
 from neglog.inference.answer import Answer, Task
+from neglog.inference.domain import domain_of
 from neglog.inference.messages import involved_columns, listed
 from neglog.inference.open_directions import ask_columns
 from neglog.inference.separation import separating_direction
@@ -11,7 +12,6 @@ from neglog.inference.targets import LEAST_SUM
 from neglog.solvers.systems import minimum_norm
 
 KINKED = ("huber", "laplace")  # losses whose curvature says little about the columns
-EDGE = 1e-10  # of the size of raw predictions: nearer to the end of their range they are at it
 MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood that rises for ever does
 
 
@@ -43,8 +43,6 @@ def _choose_smallest(task: Task, answer: Answer) -> None:
 def _look_for_separation(task: Task, answer: Answer) -> None:
     if task.engine.streamed and answer.converged:  # a sample may be separated where all rows are not
         return
-    if np.isfinite(_raw_range(task)[0]):  # where predictions may not fall for ever
-        return
     direction = separating_direction(task.in_memory())
     if direction is None:
         return
@@ -65,57 +63,29 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
 
 def _leaves_domain(task: Task, answer: Answer) -> bool:
     """Whether the search ended at predictions that the link has no means for, which it then says."""
-    low, high = _raw_range(task)
-    if not (np.isfinite(low) or np.isfinite(high)):
+    domain = domain_of(task.target.loss)
+    if domain is None:
         return False
     rows = task.in_memory()
     counted = True if rows.target.w is None else rows.target.w > 0
-    eta = rows.engine.predict(answer.theta)
-    outside = np.flatnonzero(~((eta >= low) & (eta <= high)) & counted)
-    over = bool(len(outside)) and answer.converged  # the last step, taken without looking, went over the edge
-    if not answer.converged and not len(outside):
-        margin = EDGE * (high - low if np.isfinite(high - low) else np.max(np.abs(eta)))
-        outside = np.flatnonzero(~((eta > low + margin) & (eta < high - margin)) & counted)
-        over = True
+    margins = domain.margins(rows.engine.predict(answer.theta))
+    begun = answer.converged or np.isfinite(answer.decrement)
+    outside = np.flatnonzero(~(margins >= 0 if begun else margins > 0) & counted)
     if not len(outside):
         return False
-    answer.converged = False
-    domain = f"the domain of the {answer.noise.link.name} link, {_said(low, high)}"
-    rows_there = f"{len(outside)} of {rows.engine.rows} rows"
+    where = f"the domain of the {answer.noise.link.name} link, {domain.sentence}"
+    who = f"{len(outside)} of {rows.engine.rows} rows"
     first = f"the first is row {rows.row_number(outside[0])}"
-    other = "logit" if np.isfinite(high) else "log"
-    if over:
-        answer.notes.append(
-            f"There is no maximum inside {domain}: the best predictions of {rows_there} lie at its edge, {first}. Take "
-            f"another link, such as {other}."
-        )
-        return True
-    side = "below" if np.isinf(high) else "outside"
-    remedy = "Take another link, such as {}." if rows.engine.intercept else "Fit an intercept, or take the {} link."
-    answer.notes.append(
-        f"No coefficients were found whose raw predictions all lie in {domain}: {rows_there} are {side}, {first}. "
-        f"{remedy.format(other)}"
-    )
+    other = "logit" if np.isfinite(domain.high) else "log"
+    if answer.converged:  # the last step, taken without looking, went over the edge
+        sentence = f"There is no maximum inside {where}: the best predictions of {who} lie at its edge, {first}. "
+    else:
+        sentence = f"No coefficients were found whose raw predictions all lie in {where}: {who} are outside, {first}. "
+    lacks = not (answer.converged or rows.engine.intercept)
+    remedy = f"Fit an intercept, or take the {other} link." if lacks else f"Take another link, such as {other}."
+    answer.converged = False
+    answer.notes.append(sentence + remedy)
     return True
-
-
-def _raw_range(task: Task) -> tuple[float, float]:
-    """Between which raw predictions have a location that the noise takes."""
-    low, high = task.target.locations
-    match task.target.noise.link.name:
-        case "identity":
-            return low, high
-        case "sqrt" | "inverse" if low == 0 or task.target.noise.link.name == "sqrt":
-            return 0.0, np.inf
-        case "log" if np.isfinite(high):
-            return -np.inf, float(np.log(high))
-    return -np.inf, np.inf
-
-
-def _said(low: float, high: float) -> str:
-    if np.isfinite(low) and np.isfinite(high):
-        return f"from {low:g} to {high:g}"
-    return f"{low:g} and above" if np.isfinite(low) else f"{high:g} and below"
 
 
 # ---- open dispersions ------------------------------------------------------------------------------------------------

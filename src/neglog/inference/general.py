@@ -9,8 +9,10 @@ from neglog.engines.columns import Columns
 from neglog.engines.memory import Memory
 from neglog.engines.moments import GrowingMoments, Moments
 from neglog.inference.answer import Answer, Task
+from neglog.inference.domain import Domain, domain_of, inside, is_inside, walls
 from neglog.inference.targets import Squares
 from neglog.solvers.dispersion import Known
+from neglog.solvers.interior import between_walls
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton, polish, with_own_curvature
 from neglog.solvers.objective import Objective, Solution
@@ -18,6 +20,7 @@ from neglog.solvers.sparse_lasso import SparseLasso
 from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
 
+TOUCHING = 1e-5  # of the median raw prediction: nearer to the edge of its domain a row is at it
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 
 
@@ -26,10 +29,39 @@ def solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers |
     theta = start(task) if theta is None else theta
     objective = task.objective(task.engine)
     if task.penalty.smooth and curvature is not None:
-        return answer_of(task, finish(objective, theta, curvature, task.tol, task.max_iter))
-    if task.penalty.smooth:
-        return answer_of(task, _minimise_smooth(task, objective, theta))
-    return answer_of(task, _minimise_absolute(task, objective, theta))
+        solution = finish(objective, theta, curvature, task.tol, task.max_iter)
+    elif task.penalty.smooth:
+        solution = _minimise_smooth(task, objective, theta)
+    else:
+        solution = _minimise_absolute(task, objective, theta)
+    domain = domain_of(task.engine.loss)
+    if domain is None or task.engine.streamed or not np.isfinite(solution.point.value):
+        return answer_of(task, solution)
+    return _within(task, solution, domain)
+
+
+def _within(task: Task, solution: Solution, domain: Domain) -> Answer:
+    """Where the search got no further, or made its last step too far, the optimum may lie at the edge of the domain."""
+    engine = task.engine
+    if not (solution.converged and is_inside(engine, domain, solution.point.theta)):
+        objective, begin = task.objective(engine), start(task)
+        barred = between_walls(objective, walls(engine, domain), engine.rows, begin, task.tol)
+        if solution.converged or barred.point.value <= solution.point.value + objective.lost(solution.point):
+            barred.iterations += solution.iterations
+            barred.null = solution.null
+            solution = barred
+    answer = answer_of(task, solution)
+    eta = engine.predict(answer.theta)
+    counted = np.ones(engine.rows, bool) if engine.weight is None else engine.weight > 0
+    touching = np.flatnonzero(counted & (domain.margins(eta) <= TOUCHING * max(np.median(np.abs(eta)), 1e-300)))
+    if len(touching):
+        answer.notes.append(
+            f"The optimum {'lies' if answer.converged else 'seems to lie'} at the edge of what the {engine.loss.link} "
+            "link allows, raw predictions of "
+            f"{domain.sentence}: {len(touching)} of {engine.rows} rows are there, the first is row {touching[0]}. "
+            "Standard errors do not hold at an edge; another link may have none."
+        )
+    return answer
 
 
 def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
@@ -124,7 +156,7 @@ def start(task: Task) -> Numbers:
             theta[0] = (eta if np.isfinite(eta) else 1.0) - (
                 0.0 if engine.offset is None else float(engine.offset.mean())
             )
-        return theta
+        return _begun_inside(task, theta)
     if link.name in ("inverse", "sqrt") or (link.name == "identity" and target.family != "gaussian"):
         spread = target.family == "gaussian"  # y near 0 or below says little about the link of its mean
         positive = np.where(target.y > 0, target.y, 0.5 * middle)
@@ -132,7 +164,18 @@ def start(task: Task) -> Numbers:
             theta = _regressed(engine, np.broadcast_to(link.forward(mean), engine.rows))
             if (engine.predict(theta) > 0).all():
                 break
-    return theta
+    return _begun_inside(task, theta)
+
+
+def _begun_inside(task: Task, theta: Numbers) -> Numbers:
+    """These coefficients, unless some row has no mean there and at others all rows have."""
+    engine = task.engine
+    domain = domain_of(engine.loss)
+    if domain is None or is_inside(engine, domain, theta):
+        return theta
+    middle = abs(float(task.target.noise.link.forward(task.target.middle())))
+    found = inside(engine, domain, middle if 0 < middle < np.inf else 1.0)
+    return theta if found is None else found
 
 
 def _regressed(engine: Memory, eta: Numbers) -> Numbers:

@@ -14,6 +14,7 @@ from neglog.inference.answer import Task
 SOME = 5_000  # rows to look at first
 MOST = 20_000_000  # numbers that a linear programme may have
 FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
+BOUNDED = ("identity", "sqrt")  # links whose raw predictions end where the means do: none goes on for ever
 
 
 def separating_direction(task: Task) -> Numbers | None:
@@ -22,7 +23,7 @@ def separating_direction(task: Task) -> Numbers | None:
     Some of the rows are looked at first: where they are not separated, all of them are not either.
     """
     flat = task.penalty.flat
-    if task.target.loss.family not in FAMILIES or not flat.any():
+    if task.target.loss.family not in FAMILIES or task.target.loss.link in BOUNDED or not flat.any():
         return None
     engine, inside = task.engine.subset(flat)
     rows = np.arange(engine.rows) if engine.weight is None else np.flatnonzero(engine.weight)
@@ -60,11 +61,14 @@ def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
     """Rows g with g'v >= 0, of which one must be positive, and rows f with f'v = 0."""
     family, classes = task.target.loss.family, task.target.loss.classes
     nothing = np.empty((0, classes * X.shape[1]))
+    if family == "bernoulli" and task.target.loss.link == "log":  # no raw prediction of a one lies above 0
+        return -X[y == 0], X[y > 0]
     if family == "bernoulli":
         sure = (y == 0) | (y == 1)
         return (2 * y[sure] - 1)[:, None] * X[sure], X[~sure]
     if family in ("poisson", "tweedie"):
-        return -X[y == 0], X[y > 0]
+        down = -1.0 if task.target.loss.link == "log" else 1.0  # where the mean is 0: at minus or plus infinity
+        return down * X[y == 0], X[y > 0]
     parts = []
     for k in range(classes):
         others = y != k

@@ -36,6 +36,8 @@ def proximal_newton(
             matrix = point.hessian
         assert matrix is not None
         target, gain, exact = model_minimum(matrix, point, penalty, tol, before)
+        if not np.isfinite(gain):  # a curvature that is no number, as at the edge of a domain
+            return Solution(point, False, steps, decrement, stuck=True, matrix=matrix)
         before, decrement = decrement, (2 * gain) ** 0.5 if gain > 0 else 0.0
         # sums of squares from a Gram matrix have lost digits that their value does not show: steps stop gaining earlier
         rounding = fresh and gain <= max(ROUNDING * objective.summed(point), STALLED) and decrement > 0.5 * before
@@ -72,6 +74,8 @@ def _after(objective: Objective, point: Point, target: Numbers, gain: float, mat
     """
     step = target - point.theta
     end = objective.after(point, step, gain)
+    if end is point:
+        return end
     end.theta, end.gradient = target, point.gradient + matrix @ step
     return end
 
