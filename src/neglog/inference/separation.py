@@ -76,7 +76,7 @@ def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
         index = np.arange(len(block))
         block[index, y[others].astype(int)] = X[others]
         block[index, k] -= X[others]
-        parts.append(block.reshape(len(block), -1))
+        parts.append(block.reshape(len(block), classes * X.shape[1]))
     return np.concatenate(parts), nothing
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from neglog import _core
 from neglog.distributions.arrays import Numbers
-from neglog.solvers.newton import ROUNDING, line_search
+from neglog.solvers.newton import ROUNDING, farther, line_search
 from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
 
@@ -63,6 +63,8 @@ def proximal_newton(
         if following is None:
             point, fresh, guessed = objective.at(point.theta, True), True, False
             continue
+        if objective.filled:
+            following = farther(lambda t: objective.at(t, False), objective, point, following, step)
         point, fresh, guessed = following, False, False
         steps += 1
     return Solution(point, False, steps, decrement, matrix=matrix)

@@ -34,9 +34,13 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
         astray = not step.definite or step.leak > 1e-6 * (1 + step.decrement)
         if astray and not objective.expected:
             # far from the optimum, or where the loss has no curvature, the information is the better guide
+            observed = point.hessian
             objective.settle(expected=True)
             detour = not objective.steady  # for this step only: the next rows may be on the curved part again
             point = objective.at(point.theta, True)
+            if detour:
+                assert point.hessian is not None
+                point.hessian = observed + objective.borrowed * point.hessian
             continue
         if (iteration == 0 and not steps) or not objective.steady:
             # later a curvature that vanishes is the likelihood's doing, not the columns'
@@ -64,18 +68,24 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
             arrived = 0.5 * decrement**2 <= objective.lost(point) and step.leak <= max(tol, 1e-6)
             end = objective.after(point, step.x, 0.5 * decrement**2) if arrived else point
             return Solution(end, arrived, steps, decrement, null, step.pivot, stuck=not arrived)
-        point = following if not far else farther(lambda t: objective.at(t, True), point, following)
+        point = farther(lambda t: objective.at(t, True), objective, point, following, step.x) if far else following
         steps += 1
     return Solution(point, False, steps, decrement, null)
 
 
-def farther(evaluate: Callable[[Numbers], Point], point: Point, following: Point) -> Point:
-    """A step that was safe because it was short, made longer for as long as that gains."""
+def farther(
+    evaluate: Callable[[Numbers], Point], objective: Objective, point: Point, following: Point, step: Numbers
+) -> Point:
+    """A step that was safe because it was short, made longer for as long as that gains. How far it goes says how much
+    of the guide the next one needs.
+    """
     for _ in range(60):
         beyond = evaluate(point.theta + 3 * (following.theta - point.theta))
         if not beyond.value < following.value - ROUNDING * abs(following.value):
             break
         following = beyond
+    length = float(np.linalg.norm(following.theta - point.theta))
+    objective.borrow(length / max(float(np.linalg.norm(step)), 1e-300))
     return following
 
 

@@ -11,7 +11,7 @@ from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step, smallest_pivot
 
 NEARLY_SINGULAR = 1e-8  # pivot at unit diagonal
-BORROWED = 0.1  # of the guide, where the curvature is that
+LEAST_BORROWED = 1e-3  # of the guide, where the curvature is that
 LOST = 1e-13  # of the numbers summed: what the objective may be off by, its best dispersion included
 
 
@@ -100,6 +100,14 @@ class Objective:
         """Whether steps are Newton's in all that is open, of a curvature that changes smoothly."""
         return isinstance(self.dispersion, Known) and not self.expected and self.steady
 
+    borrowed = 1.0  # of the guide, added to a curvature that is singular
+    filled = False  # whether the last curvature was
+
+    def borrow(self, length: float) -> None:
+        """Less of the guide after steps that could be longer, more after steps that had to be cut short."""
+        factor = 3.0 if length < 0.9 else 0.3 if length > 1.1 else 1.0
+        self.borrowed = min(max(self.borrowed * factor, LEAST_BORROWED), 1.0)
+
     def settle(self, *, expected: bool) -> bool:
         """Change to the information or back to the curvature; back only once, and False if that was tried before."""
         if not expected and self.tried_curvature:
@@ -142,6 +150,7 @@ class Objective:
         hessian = None
         if gram is not None:
             if not (self.steady or self.penalty.smooth):
+                self.filled = False
                 self._fill(gram, theta)
             hessian = self.hessian(gram, gradient, profile)
         slope = gradient if profile.slope == 1.0 else profile.slope * gradient
@@ -154,7 +163,8 @@ class Objective:
         if smallest_pivot(gram) <= NEARLY_SINGULAR:
             guide = self.engine.evaluate(theta, True, True)[2]
             assert guide is not None
-            gram += BORROWED * guide
+            gram += self.borrowed * guide
+            self.filled = True
 
     def after(self, point: Point, step: Numbers, gain: float) -> Point:
         """The point after a last, small step, without a pass over the rows: the dispersion follows to first order."""
