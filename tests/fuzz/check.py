@@ -246,8 +246,10 @@ def _judge_converged(problem, fit, objective, reason):
 
 
 def _stays(objective, point, slack):
-    """Whether a search from here gains nothing: near kinks of the loss, standard deviations say little."""
-    if objective.problem.family not in ("huber",):
+    """Whether a search from here gains nothing: near kinks and edges, standard deviations say little."""
+    eta, (low, high) = objective.eta(point.x), objective.domain
+    at_edge = bool(np.any(np.abs(eta - low) < 1e-12) or np.any(np.abs(eta - high) < 1e-12))
+    if objective.problem.family != "huber" and not at_edge:
         return False
     return objective.minimised(point.x).value >= point.value - slack - 1e-8
 

@@ -66,6 +66,7 @@ class Objective:
         pad = [0.0] if problem.intercept else []
         with np.errstate(all="ignore"):
             bend, middle, strength, kink = terms
+            self.public_kink = kink
             scaled = (bend / self.spread**2, middle * self.spread, strength / self.spread, kink * self.spread)
         self.bend, self.middle, self.strength, self.kink = (
             np.tile(np.concatenate([pad, part]), self.classes) for part in scaled
@@ -86,9 +87,7 @@ class Objective:
 
     def at_kink(self, coef):
         """Which coefficients stand exactly where the Laplace prior has its kink."""
-        still = np.atleast_2d(coef) == (
-            self.kink.reshape(self.classes, -1)[:, int(self.problem.intercept) :] / self.spread
-        )
+        still = np.atleast_2d(coef) == self.public_kink
         if self.problem.intercept:
             still = np.column_stack([np.zeros(self.classes, bool), still])
         return still.reshape(-1) & (self.strength > 0)
@@ -367,8 +366,11 @@ class Objective:
         n = self.width
         loose = self.A[touching].T @ (-np.sign(r[touching]) * force[touching])
         unit = _units(point.information, n)
-        ways = np.column_stack([self.A[touching].T * force[touching], np.diag(self.strength)[:, held]])
         rest = gradient[:n] - loose
+        most = np.abs(rest) + np.abs(self.A[touching]).T @ force[touching]  # more than this is never needed of a prior
+        ways = np.column_stack(
+            [self.A[touching].T * force[touching], np.diag(np.minimum(self.strength, most + unit))[:, held]]
+        )
         scale_part = abs(gradient[n]) / np.sqrt(max(point.hessian[n, n], 1.0)) if self.open else 0.0
         if ways.shape[1]:
             found = optimize.lsq_linear(ways / unit[:, None], -rest / unit, (-1, 1), method="bvls", tol=1e-14)

@@ -50,6 +50,18 @@ def test_the_gradient_vanishes_without_an_intercept(noise, prior):
     check_optimal(fit, rows, noise, prior, intercept=False)
 
 
+@pytest.mark.parametrize("power", [0.0, 3.0])
+@each({name: PRIORS[name] for name in ("gaussian", "laplace", "elastic-net")}, "prior")
+def test_the_gradient_vanishes_where_the_loss_bends_downward(prior, power):
+    """Powers of Tweedie under the log link that are not convex, at targets that lie far from where a fit begins."""
+    given = problem(prior)
+    y = np.exp(given.table["slope"].to_numpy() + 1.5 * np.random.default_rng(3).normal(size=len(given.table)))
+    rows, noise = Rows(given.dense, y), nl.Tweedie(power=power)
+    fit = nl.fit(rows.X, rows.y, noise, prior, tol=TIGHT)
+    assert fit.converged
+    assert remainder(fit, rows) < 1e-4  # the information is not the curvature: the last steps are short
+
+
 @each(FEW_PRIORS, "prior")
 @each(NOISES)
 def test_no_step_away_lowers_the_objective(noise, prior):

@@ -91,6 +91,12 @@ class Compound(Amounts):
         return Loss("tweedie", self.noise.link.name, np.array([self.power]))
 
     @property
+    def convex(self) -> bool:
+        """Under the log link only between powers 1 and 2: elsewhere far targets bend the loss downward."""
+        link = self.noise.link.name
+        return link == "identity" if self.power == 0 else link == "log" and 1 <= self.power <= 2
+
+    @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
         noise = self.noise
         return ("power",) * (noise.power is None) + ("dispersion",) * (noise.dispersion is None)
