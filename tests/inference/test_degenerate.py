@@ -1,6 +1,7 @@
 """Likelihoods without a maximum are said to have none, and whatever is asked of such a fit is answered or refused."""
 
 import numpy as np
+import pandas
 import pytest
 from inference.problems import UNKNOWN, each
 
@@ -23,7 +24,6 @@ WIDE = rng.normal(size=(N, 20))
 SAME = {
     "all 0": (X, np.zeros(N), {}),
     "all 1": (X, np.ones(N), {}),
-    "all 7": (X, np.full(N, 7.0), {}),
     "no columns": (np.empty((N, 0)), np.full(N, 7.0), {}),
     "one row": (X[:1], np.array([3.0]), {}),
     "one row of 0": (X[:1], np.zeros(1), {}),
@@ -162,3 +162,20 @@ def test_the_domain_of_a_bounded_mean_is_said():
     columns = np.random.default_rng(0).normal(size=(100, 2))
     with pytest.warns(nl.ConvergenceWarning, match=r"domain of the identity link, from 0 to 1: \d+ of 100 rows"):
         nl.fit(columns, y, nl.Bernoulli(link="identity"), intercept=False)
+
+
+@pytest.mark.filterwarnings("ignore::neglog.ConvergenceWarning")
+@pytest.mark.parametrize("value", [0.0, 1.0])
+@each(UNKNOWN | {"tweedie-1.5": nl.Tweedie(power=1.5), "poisson": nl.Poisson()})
+def test_targets_of_files_that_do_not_vary(noise, value, tmp_path):
+    table = pandas.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
+    table["y"] = value
+    table.to_parquet(tmp_path / "rows.parquet")
+    try:
+        fit = nl.fit(tmp_path / "rows.parquet", "y", noise, progress=False)
+    except ValueError as refusal:
+        assert pytest.RaisesExc(ValueError, match=REFUSED).matches(refusal)  # noqa: PT017
+        return
+    assert fit.converged == (value == 1 and isinstance(noise, nl.Poisson)), fit.message
+    assert np.isnan(fit.d2)
+    assert str(fit.summary())

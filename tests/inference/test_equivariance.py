@@ -1,6 +1,7 @@
 """The unit of y, or of a column, changes no answer but by that unit: for every noise whose y has one."""
 
 import numpy as np
+import pandas
 import pytest
 from inference.problems import FAMILY_OF, KNOWN, UNKNOWN, each
 
@@ -153,7 +154,7 @@ def test_the_unit_of_y(noise, prior):
 def test_the_units_of_the_columns(noise, prior):
     X = columns()
     y = drawn(noise, X)
-    units = np.array([1e-2, 1.0, 1e2] if isinstance(noise, nl.Categorical) else [1e-6, 1.0, 1e6])
+    units = np.array([1e-6, 1.0, 1e6])
     plain, fit = nl.fit(X, y, noise, prior(1.0), tol=1e-10), nl.fit(X * units, y, noise, prior(1 / units), tol=1e-10)
     assert plain.converged, plain.message
     assert fit.converged, fit.message
@@ -169,3 +170,30 @@ def test_the_units_of_the_columns(noise, prior):
             found["evidence"] += max(classes - 1, 1) * np.sum(np.log(units))
     assert_same(found, base, 1e-3 if "power" in base else 1e-4 if prior is PRIORS["learned"] else 2e-6)
     np.testing.assert_allclose(fit.intercept, plain.intercept, rtol=1e-4, atol=1e-9)
+
+
+def test_the_unit_of_y_in_a_comparison():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = X @ [1, 0.5, 0, 0] + rng.laplace(size=600)
+    noises = [nl.Gaussian(), nl.Laplace(), nl.Huber()]
+    plain, large = nl.compare(X, y, noises), nl.compare(X, 1e4 * y, noises)
+    assert [score.name for score in plain.scores] == [score.name for score in large.scores]
+    assert isinstance(plain.best, nl.Laplace)
+    shifts = [np.mean(a.nll - b.nll) for a, b in zip(large.scores, plain.scores, strict=True)]
+    np.testing.assert_allclose(shifts, np.log(1e4), atol=1e-4)
+
+
+def test_errors_of_laplace_noise_from_files_are_those_of_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(rng.normal(size=(500, 2)), columns=["a", "b"])
+    table["y"] = 100 * (table["a"] + rng.laplace(size=500))
+    table["p"], table["w"] = rng.uniform(0.5, 2, 500), rng.integers(1, 3, 500).astype(float)
+    table.to_parquet(tmp_path / "rows.parquet")
+    for prior in (nl.Flat(), nl.Gaussian(scale=10.0)):
+        fits = [
+            nl.fit(X, "y", nl.Laplace(), prior, precision="p", sample_weight="w", progress=False)
+            for X in (table, tmp_path / "rows.parquet")
+        ]
+        errors = [[*fit.standard_errors, *fit.noise_standard_errors.values(), fit.posterior().evidence] for fit in fits]
+        np.testing.assert_allclose(errors[1], errors[0], rtol=1e-9)

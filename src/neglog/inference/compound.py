@@ -149,7 +149,7 @@ class Compound(Amounts):
     def vanished(self, noise: Any, size: float) -> bool:
         """In the unit of y, which the dispersion has to the power 2 - p."""
         with np.errstate(all="ignore"):
-            return not np.log(noise.dispersion) > np.log(NOTHING) + (2 - noise.power) * np.log(size)
+            return not np.log(noise.dispersion) > np.log(100 * NOTHING) + (2 - noise.power) * np.log(size)
 
     def filled(self, dispersion: float) -> Any:
         noise = self.noise

@@ -41,7 +41,7 @@ def _choose_smallest(task: Task, answer: Answer) -> None:
 
 
 def _look_for_separation(task: Task, answer: Answer) -> None:
-    if task.engine.streamed and answer.converged:  # a sample may be separated where all rows are not
+    if task.engine.streamed and answer.converged and _size(task) > 0:  # all rows need not be where a sample is
         return
     direction = separating_direction(task.in_memory())
     if direction is None:
@@ -131,6 +131,8 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
         return
     answer.converged, answer.degenerate = False, True
     answer.notes.append(sentence)
+    if value < LEAST_SUM:  # no law has the scale 0, by which one could not divide
+        answer.noise = answer.noise._replaced(**{f"_{name}": LEAST_SUM})
 
 
 def _through_all(name: str, noise: str) -> str:

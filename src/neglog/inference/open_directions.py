@@ -10,7 +10,6 @@ from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task
 from neglog.solvers.systems import newton_step
 
-LEAST = 1e-300  # scale that is said where it is 0
 EXACT = 1e-10  # of the largest y: residuals below this are rounding
 
 
@@ -25,8 +24,7 @@ def ask_columns(task: Task, answer: Answer) -> None:
         if theta is not None:
             left = task.engine.y - task.engine.predict(theta)
             answer.theta, answer.null = theta, column_null(task)
-            spread = float(np.sqrt(np.mean(left[_counted(task)] ** 2)))
-            answer.noise = answer.noise._replaced(_scale=max(spread, LEAST))  # no law has the scale 0
+            answer.noise = answer.noise._replaced(_scale=float(np.sqrt(np.mean(left[_counted(task)] ** 2))))
 
 
 def column_null(task: Task) -> Numbers | None:
