@@ -4,8 +4,9 @@ Between two of its loops the threads of OpenMP spin, so that a trainer leaves no
 """
 
 import ctypes
-import os
 from typing import Any, NamedTuple
+
+from neglog.distributions.arrays import stated_threads
 
 
 class Team(NamedTuple):
@@ -24,4 +25,4 @@ def team_of(library: Any) -> Team | None:
     except AttributeError:
         return None
     parallel, number, size = (ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
-    return Team(parallel, number, size, threads=int(os.environ.get("NEGLOG_NUM_THREADS") or 0))
+    return Team(parallel, number, size, threads=stated_threads() or 0)

@@ -24,10 +24,23 @@ def thread_count(rows: int, threads: int | None = None) -> int:
 
 def available_threads() -> int:
     """NEGLOG_NUM_THREADS, else the processors this process may use."""
-    stated = os.environ.get("NEGLOG_NUM_THREADS")
-    if stated:
-        return int(stated)
+    stated = stated_threads()
+    if stated is not None:
+        return stated
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def stated_threads() -> int | None:
+    """NEGLOG_NUM_THREADS, or None where it is not set."""
+    text = os.environ.get("NEGLOG_NUM_THREADS", "").strip()
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(
+            f"the environment variable NEGLOG_NUM_THREADS must be a whole number of threads, 1 or more, but is {text!r}"
+            "; unset it to use all processors"
+        )
+    return int(text)
 
 
 def as_numbers(values: ArrayLike, name: str) -> Array:

@@ -128,7 +128,7 @@ def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
         raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
 
 
-def _solved(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+def _answered(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
     """The answer, and the prior with its scale filled in, on the coefficients as they are."""
     if is_open(prior):
         return learn(task, prior, standardize)
@@ -136,6 +136,15 @@ def _solved(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, A
         prior = on_unit_variance(prior, task)
         task.penalty = make_penalty(prior, task.engine)
     return task, solve(task), prior
+
+
+def _solved(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+    """The answer; where a solver fails for what is no number in X, the error that says where that is."""
+    try:
+        return _answered(task, prior, standardize)
+    except (ValueError, ArithmeticError):
+        task.engine.design.check_finite()
+        raise
 
 
 def prepare(

@@ -182,6 +182,9 @@ def _regressed(engine: Memory, eta: Numbers) -> Numbers:
     """The coefficients whose raw predictions are nearest to these."""
     rows = Memory(engine.design, np.ascontiguousarray(eta), engine.weight, engine.offset, engine.loss, intercept=False)
     moments = rows.moments()
+    if not np.isfinite(moments).all():  # of which LAPACK would complain on its own
+        engine.design.check_finite()
+        return np.zeros(engine.columns)
     return np.asarray(np.linalg.lstsq(moments[:-1, :-1], moments[:-1, -1], rcond=None)[0])
 
 

@@ -25,6 +25,7 @@ ALL = slice(None)
 ANYWHERE = (-np.inf, np.inf)
 NOTHING = 1e-14  # of the size of y: what is smaller is rounding
 LEAST_SUM = 1e-298  # sums of the loss up to this are 0, or beyond the range of numbers
+SQUARED = 1e150  # whose square can be summed over many rows
 CONVEX = {
     "gaussian": ("identity",),
     "laplace": ("identity",),
@@ -178,12 +179,22 @@ def require_amounts(noise: Any, y: Numbers, *, zero: bool = False, remedy: str =
         _require(noise, y >= 0 if zero else y > 0, y, "y ≥ 0" if zero else "y > 0", remedy)
 
 
+def require_squares(noise: Any, y: Numbers) -> None:
+    """Refuse y whose squares are beyond the range of numbers."""
+    if max(np.maximum.reduce(y), -np.minimum.reduce(y)) > SQUARED:
+        limit = f"|y| ≤ {SQUARED:g}, since squares of larger numbers are beyond the range of floats"
+        _require(noise, np.abs(y) <= SQUARED, y, limit, "; measure y in a larger unit")
+
+
 class Squares(Target):
     """Gaussian: the dispersion is scale^2, and least squares for the identity link."""
 
     family = "gaussian"
     measure = "scale"
     locations = ANYWHERE
+
+    def check(self) -> None:
+        require_squares(self.noise, self.raw)
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -269,6 +280,9 @@ class HuberTarget(Target):
 
     def vanished(self, noise: Any, size: float) -> bool:
         return not (size > 0 and noise.scale > max(NOTHING * size, LEAST_SUM))
+
+    def check(self) -> None:
+        require_squares(self.noise, self.raw)
 
     @property
     def open(self) -> tuple[str, ...]:  # type: ignore[override]
