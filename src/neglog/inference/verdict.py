@@ -43,11 +43,11 @@ def sentence(comparison: "Comparison") -> str:
 def _ranking(comparison: "Comparison") -> str:
     best = comparison.scores[0]
     nats = with_error(best.mean, best.error)[0]
-    tied = [name for name in comparison.ties if name != best.name]
-    if tied:
+    *others, last = comparison.ties
+    if others:
         return (
-            f"{best.name} and {', '.join(tied)} explain {comparison.target} equally well within the error, {nats} "
-            "nats per row held out"
+            f"{', '.join(others)} and {last} explain {comparison.target} equally well within the error, {nats} nats "
+            "per row held out"
         )
     text = f"{best.name} explains {comparison.target} best, {nats} nats per row held out"
     if len(comparison.scores) > 1:
