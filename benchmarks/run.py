@@ -2,7 +2,7 @@
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory;
-samplers, learned, left_out; coverage; trees, laws; files, cluster.
+samplers, learned, left_out; coverage; tables; trees, laws; files, cluster.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -28,6 +28,7 @@ import resources
 import scipy
 import sklearn
 import streaming
+import tables as real_tables
 import timing
 from contest import ACCURACY
 from data import AbsentError
@@ -51,11 +52,24 @@ GROUPS = (
     *resources.GROUPS,
     *bayes.GROUPS,
     *coverage.GROUPS,
+    *real_tables.GROUPS,
     *boosting.GROUPS,
     *streaming.GROUPS,
 )
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
-NUMBERS = {"neglog ms", "rival ms", "its ms", "ratio", "wanted", "× X'X", "allowed", "measured", "tolerance"}
+NUMBERS = {
+    "neglog ms",
+    "rival ms",
+    "its ms",
+    "ratio",
+    "wanted",
+    "× X'X",
+    "allowed",
+    "measured",
+    "tolerance",
+    "seconds",
+    "× Gaussian",
+}
 TITLES = {
     "elementary": "Elementary functions",
     "fits": f"Fits, each at the cheapest tolerance whose objective is within {ACCURACY:g} of the best found",
@@ -63,6 +77,7 @@ TITLES = {
     "resources": "Growth, memory and unknown parameters",
     "bayes": "Posteriors and learned priors",
     "coverage": "How often intervals of 90% hold the truth",
+    "tables": "`compare` on real tables: seconds of the processor for each noise, five folds and all rows",
     "boosting": "Gradient-boosted trees",
     "streaming": "Rows in files and on a cluster",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
@@ -74,6 +89,7 @@ HEADS = {
     "resources": resources.COLUMNS,
     "bayes": bayes.COLUMNS,
     "coverage": coverage.COLUMNS,
+    "tables": real_tables.COLUMNS,
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
     "accuracy": accuracy.COLUMNS,
@@ -139,6 +155,8 @@ def run(group, size, only, tables, tell, save):
         tables["bayes"] += bayes.GROUPS[group](size, tell)
     elif group in coverage.GROUPS:
         tables["coverage"] += coverage.GROUPS[group](size, tell)
+    elif group in real_tables.GROUPS:
+        tables["tables"] += real_tables.GROUPS[group](size, tell)
     elif group in boosting.GROUPS:
         tables["boosting"] += boosting.GROUPS[group](size, tell)
     elif group in streaming.GROUPS:
