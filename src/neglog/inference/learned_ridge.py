@@ -145,7 +145,13 @@ class Ridge:
         if self.count == 1 and not self.task.target.bends:
             return self._by_exact_fits()
         start = np.full(self.count, natural_scale(self.task))
-        answer, first, following = self._step(start, None)
+        for factor in (1.0, 0.1, 0.1):  # a prior so weak may leave a fit without an end
+            start *= factor
+            task = replace(self.task, penalty=self.penalty(start))
+            answer = finite(task, solve(task))
+            if answer.converged:
+                break
+        first, following = self._evidence(task, answer, start)
         low, high = self._range()
         if np.all(following <= NOTHING * low):
             return self._without_effects(answer, low, high)
@@ -200,6 +206,9 @@ class Ridge:
         """The fit at these scales, its evidence, and the scales that MacKay's rule gives next."""
         task = replace(self.task, penalty=self.penalty(scales))
         answer = finite(task, self._solved(task, near))
+        return answer, *self._evidence(task, answer, scales)
+
+    def _evidence(self, task: Task, answer: Answer, scales: Numbers) -> tuple[Evidence, Numbers]:
         joint = Joint(task, answer)
         target = joint.target(joint.start)
         objective = joint.objective(target)
@@ -222,7 +231,7 @@ class Ridge:
         squares = np.bincount(group, (units * (answer.theta - task.penalty.centre)) ** 2, self.count + 1)[1:]
         place = float(np.log(scales[0]))
         found = Evidence(place, place, evidence, float(squares[0] / scales[0] ** 2), float(effective[0]), answer)
-        return answer, found, np.sqrt(squares / np.maximum(effective, 1e-300))
+        return found, np.sqrt(squares / np.maximum(effective, 1e-300))
 
     def _solved(self, task: Task, near: Answer | None) -> Answer:
         """The fit from one at another scale, whose curvature differs from this one's by the prior's in the main."""

@@ -31,9 +31,11 @@ def refuse_too_many(task: Task, *, learned: bool = False) -> None:
 
 
 def _operations(rows: int, columns: int) -> float:
-    """Of the exact absolute loss, roughly: a few steps for each column, in each of them the rows that may decide."""
+    """Of the exact absolute loss, roughly: a few steps for each column, in each of them the rows that may decide; and
+    some inverses.
+    """
     deciding = min(float(rows), 3.5 * math.sqrt(6.0 * columns * rows))
-    return 3.0 * columns * (deciding * columns + 4.0 * columns * columns)
+    return 3.0 * columns * (deciding * columns + 100.0 * columns * columns)
 
 
 def _factor(task: Task) -> str:
