@@ -206,16 +206,22 @@ class TrainerCases:
 
     # ---- tables ------------------------------------------------------------------------------------------------------
 
-    def test_tables_are_matched_by_name(self, settings):
+    def test_tables_are_matched_by_name(self, settings, tmp_path):
         pd = pytest.importorskip("pandas", reason="pandas dataframes")
         X, y, _ = draws("poisson", 400)
         frame = pd.DataFrame(X, columns=list("abcd")).assign(target=y, years=1.5)
         model = self.train(settings, frame, "target", nl.Poisson(), exposure="years")
         plain = self.train(settings, X, y, nl.Poisson(), exposure=np.full(400, 1.5))
         np.testing.assert_allclose(model.predict(frame, exposure="years"), plain.predict(X) * 1.5, rtol=1e-6)
-        np.testing.assert_array_equal(model.predict(frame[list("dcba")]), model.predict(frame[list("abcd")]))
+        model.save(tmp_path / "named.json")
+        for known in (model, model.load(tmp_path / "named.json")):
+            np.testing.assert_array_equal(known.predict(frame), model.predict(frame, exposure="years"))
+            with pytest.raises(ValueError, match="took its exposure from the column 'years'"):
+                known.predict(frame[list("abcd")])
+        turned, short = frame[[*"dcba", "years"]], frame[[*"acd", "years"]]
+        np.testing.assert_array_equal(model.predict(turned), model.predict(frame))
         with pytest.raises(ValueError, match="X lacks the columns 'b'"):
-            model.predict(frame[list("acd")])
+            model.predict(short)
 
     def test_categories_sparse_matrices_and_missing_values(self, settings):
         pd = pytest.importorskip("pandas", reason="pandas dataframes")

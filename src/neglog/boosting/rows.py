@@ -1,14 +1,14 @@
 """What training reads: X as the trainers take it, and beside it labels, weights and offsets, all checked first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from neglog.boosting.laws import is_real_valued
 from neglog.design.blocks import is_sparse
-from neglog.design.columns import column
+from neglog.design.columns import beside, column
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table, quoted
 from neglog.distributions.arrays import Numbers
@@ -17,15 +17,17 @@ from neglog.distributions.categorical import Categorical
 from neglog.inference.rows import checked, class_offsets, combined_offset
 from neglog.inference.targets import make_target
 
-BESIDE = ("sample_weight", "offset", "exposure")
+AHEAD = ("offset", "exposure")  # what predictions need too
+BESIDE = ("sample_weight", *AHEAD)
 
 
 @dataclass(frozen=True)
 class Features:
-    """How many columns X has, and their names if it is a table."""
+    """How many columns X has, their names if it is a table, and the columns that offset and exposure were called by."""
 
     count: int
     names: tuple[str, ...] | None = None
+    named: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, X: Any) -> Any:
         """X with these columns in this order: a table is matched by name, anything else by their number."""
@@ -61,10 +63,11 @@ class Rows:
 
 
 def read_rows(
-    X: Any, y: Any, noise: Noise, beside: Mapping[str, Any], classes: Numbers | None = None
+    X: Any, y: Any, noise: Noise, given: Mapping[str, Any], classes: Numbers | None = None
 ) -> tuple[Rows, Features, Numbers | None]:
     """Rows, features and the labels of the classes (those given, or all that y has)."""
-    X, values = _split(X, {"y": y, **beside}, noise)
+    named = {what: name for what in AHEAD if isinstance(name := given.get(what), str)}
+    X, values = _split(X, {"y": y, **given}, noise)
     labels = values["y"]
     if isinstance(noise, Categorical):
         if classes is None:
@@ -80,12 +83,12 @@ def read_rows(
     offset = offset_of(noise, values["offset"], values["exposure"], len(codes), classes)
     names = tuple(as_table(X).names) if is_table(X) else None  # type: ignore[union-attr]
     plain = prepared(X)
-    return Rows(plain, codes, weight, offset), Features(plain.shape[1], names), classes
+    return Rows(plain, codes, weight, offset), Features(plain.shape[1], names, named), classes
 
 
-def read_new(X: Any, noise: Noise, features: Features, classes: Numbers | None, **beside: Any) -> tuple[Any, Any]:
+def read_new(X: Any, noise: Noise, features: Features, classes: Numbers | None, **given: Any) -> tuple[Any, Any]:
     """Features and offsets of rows to predict for."""
-    X, values = _split(X, {"y": None, "sample_weight": None, **beside}, noise)
+    X, values = _split(X, {"y": None, "sample_weight": None, **beside(X, given, features.named)}, noise)
     rows = features.read(X)
     return rows, offset_of(noise, values["offset"], values["exposure"], rows.shape[0], classes)
 
@@ -196,7 +199,8 @@ def read_valid(valid: Any, rows: Rows, features: Features, noise: Noise, classes
     if unknown:
         raise TypeError(f"valid takes {', '.join(BESIDE)} beside X and y, but got {', '.join(sorted(unknown))}")
     try:
-        X, values = valid[0], {name: given.get(name) for name in BESIDE}
+        X = valid[0]
+        values = beside(X, {name: given.get(name) for name in BESIDE}, features.named)
         held, own, _ = read_rows(X, valid[1], noise, values, classes)
         if own.count != features.count or (features.names and own.names and own.names != features.names):
             held = Rows(features.read(held.X), held.y, held.weight, held.offset)

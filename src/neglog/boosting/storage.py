@@ -26,6 +26,7 @@ KINDS: dict[str, Any] = {
     "classes": list | None,
     "columns": int,
     "names": list | None,
+    "named": dict,
     "rounds": int,
     "held out": float | int | None,
     "booster": str,
@@ -45,6 +46,7 @@ def save(model: BoostedModel, path: str | os.PathLike[str]) -> None:
         "classes": None if model.classes is None else model.classes.tolist(),
         "columns": model.features.count,
         "names": None if model.features.names is None else list(model.features.names),
+        "named": dict(model.features.named),
         "rounds": model.rounds,
         "held out": model.held_out,
         "booster": model.library.to_text(model.booster, model.rounds),
@@ -62,6 +64,7 @@ def load(path: str | os.PathLike[str]) -> BoostedModel:
     found = stored.get(KEY) if isinstance(stored, dict) else None
     if found != FORMAT:
         raise ValueError(f"{path} is not a boosted model that this version can read (format {found}, wanted {FORMAT})")
+    stored.setdefault("named", {})  # which older files lack
     wrong = [name for name, kind in KINDS.items() if name not in stored or not isinstance(stored[name], kind)]
     if wrong or stored["trainer"] not in TRAINERS:
         raise ValueError(f"{path} is damaged: {', '.join(wrong) or 'trainer'} is missing or not what it should be")
@@ -75,7 +78,7 @@ def load(path: str | os.PathLike[str]) -> BoostedModel:
         library.from_text(stored["booster"]),
         noise,
         np.array(stored["intercept"], np.float64),
-        Features(stored["columns"], None if stored["names"] is None else tuple(stored["names"])),
+        Features(stored["columns"], None if stored["names"] is None else tuple(stored["names"]), stored["named"]),
         stored["rounds"],
         None if stored["classes"] is None else np.array(stored["classes"]),
         stored["held out"],

@@ -1,7 +1,7 @@
 """What the columns of X mean: a table, an array or a sparse matrix becomes blocks of columns with names."""
 
 from neglog.design.blocks import Block, Codes, Dense, Sparse
-from neglog.design.columns import check_index, check_named, column, row_count, split
+from neglog.design.columns import beside, check_index, column, row_count, split
 from neglog.design.design import Column, Design, Schema, read
 from neglog.design.formula import is_formula, opened_formula
 from neglog.design.tables import Level, Table
@@ -16,8 +16,8 @@ __all__ = [
     "Schema",
     "Sparse",
     "Table",
+    "beside",
     "check_index",
-    "check_named",
     "column",
     "is_formula",
     "opened_formula",

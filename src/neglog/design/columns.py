@@ -1,6 +1,7 @@
 """Values beside X, one per row: y, weights, offset and exposure, given as arrays or by the name of a column of X."""
 
 from collections.abc import Collection, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,20 @@ def row_count(X: Any) -> int:
     return int(shape[0]) if shape else len(X)
 
 
-def check_named(X: Any, named: Mapping[str, str]) -> None:
+def beside(X: Any, given: Mapping[str, Any], named: Mapping[str, str]) -> dict[str, Any]:
+    """What goes with rows to predict for: what is given, else the column that was named at the fit; a number counts
+    for all rows.
+    """
+    found = {what: named.get(what) if value is None else value for what, value in given.items()}
+    taken = {what: name for what, name in found.items() if given[what] is None and name is not None}
+    if taken:
+        _check_named(X, taken)
+    return {
+        what: np.full(row_count(X), float(value)) if isinstance(value, Real) else value for what, value in found.items()
+    }
+
+
+def _check_named(X: Any, named: Mapping[str, str]) -> None:
     """Refuse X if it lacks a column that a fit was told to take its offset or exposure from."""
     table: Table | None = None if _is_array(X) else as_table(X)
     for what, name in named.items():

@@ -1,6 +1,5 @@
 """What a fit found: coefficients, the noise with its parameters filled in, and how sure both are."""
 
-import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import check_named, row_count, split
+from neglog.design import beside, split
 from neglog.design.design import Design, Schema
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
@@ -292,17 +291,8 @@ class Fit:
         return Memory(design, np.zeros(design.rows), None, shift, loss, intercept=intercept, centre=centre)
 
     def beside(self, X: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What goes with rows to predict for: what is given, else the column that was named at the fit; a number counts
-        for all rows.
-        """
-        found = {what: self.named.get(what) if value is None else value for what, value in given.items()}
-        taken = {what: name for what, name in found.items() if given[what] is None and name is not None}
-        if taken:
-            check_named(X, taken)
-        return {
-            what: np.full(row_count(X), float(value)) if isinstance(value, numbers.Real) else value
-            for what, value in found.items()
-        }
+        """What goes with rows to predict for: what is given, else the column that was named at the fit."""
+        return beside(X, given, self.named)
 
     def _read(self, X: Any) -> Design:
         design = self.schema.read(X)
