@@ -117,3 +117,10 @@ def test_an_optimum_at_the_edge_is_found_and_said(noise, y, edges, prior):
             options={"maxiter": 3000, "gtol": 1e-9, "xtol": 1e-12},
         )
     assert fit.objective <= other.fun + 1e-6
+
+
+def test_more_rows_at_the_edge_than_inside_are_said_too():
+    X = np.eye(4)
+    fit = quiet_fit(X, [0.0, 0.0, 0.0, 1.0], nl.Bernoulli(link="identity"), intercept=False)
+    assert "at the edge" in fit.message
+    np.testing.assert_allclose(fit.coef, [0, 0, 0, 1], atol=1e-6)

@@ -20,7 +20,7 @@ from neglog.solvers.sparse_lasso import SparseLasso
 from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
 
-TOUCHING = 1e-5  # of the median raw prediction: nearer to the edge of its domain a row is at it
+TOUCHING = 1e-5  # of the mean raw prediction, or of the domain's width: nearer to the edge of its domain a row is at it
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 
 
@@ -53,11 +53,12 @@ def _within(task: Task, solution: Solution, domain: Domain) -> Answer:
     answer = answer_of(task, solution)
     eta = engine.predict(answer.theta)
     counted = np.ones(engine.rows, bool) if engine.weight is None else engine.weight > 0
-    touching = np.flatnonzero(counted & (domain.margins(eta) <= TOUCHING * max(np.median(np.abs(eta)), 1e-300)))
+    size = min(domain.high - domain.low, max(float(np.mean(np.abs(eta))), 1e-300))
+    touching = np.flatnonzero(counted & (domain.margins(eta) <= TOUCHING * size))
     if len(touching):
         answer.notes.append(
             f"The optimum {'lies' if answer.converged else 'seems to lie'} at the edge of what the {engine.loss.link} "
-            "link allows, raw predictions of "
+            "link allows, raw predictions "
             f"{domain.sentence}: {len(touching)} of {engine.rows} rows are there, the first is row {touching[0]}. "
             "Standard errors do not hold at an edge; another link may have none."
         )

@@ -9,6 +9,7 @@ from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
 
 SWEEPS = 20_000  # after which a step is as good as it gets
+LEAST_GAIN = 1e-28  # of the objective: sweeps that gain less move coefficients by rounding errors
 STALLED = 1e-9  # nats that a step promises, when the one before it promised as much and did not keep it
 WORTHWHILE = 0.3  # of the decrement: a step that leaves more calls for a new curvature matrix
 
@@ -90,7 +91,7 @@ def model_minimum(
 
     As exact as the decrement needs it to be: first to a part of what was `expected`, then to a part of what was found.
     """
-    least = 1e-3 * tol**2
+    least = max(1e-3 * tol**2, LEAST_GAIN * (1 + abs(point.value)))
     tolerance = max(least, 1e-3 * min(expected, 1e3) ** 2)
     x, slope = point.theta.copy(), point.gradient
     while True:
