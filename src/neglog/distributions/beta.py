@@ -10,6 +10,7 @@ from neglog.distributions.base import Prior, quiet
 from neglog.distributions.dirichlet import dirichlet_entropy, dirichlet_mean_log, dirichlet_nll
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.quantiles import checked_root
 from neglog.distributions.registry import register
 
 
@@ -49,15 +50,13 @@ class Beta(Prior):
 
     def _tail(self, y: Any, upper: bool) -> Any:
         a, b = self._known("a", "b")
-        inside = np.clip(y, 0, 1)
-        low, high = special.betainc(a, b, inside), special.betaincc(a, b, inside)
-        return np.where(high < 0.5, high, 1 - low) if upper else np.where(low < 0.5, low, 1 - high)
+        return beta_tail(np.clip(y, 0, 1), a, b, upper)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         a, b = self._known("a", "b")
-        if upper:
-            return np.where(q < 1e-150, 1 - _far_quantile(b, a, q), special.betainccinv(a, b, q))
-        return np.where(q < 1e-150, _far_quantile(a, b, q), special.betaincinv(a, b, q))
+        found = special.betainccinv(a, b, q) if upper else special.betaincinv(a, b, q)
+        found = checked_root(lambda y, a, b: beta_tail(np.minimum(y, 1), a, b, upper), found, q, upper, a, b)
+        return np.minimum(found, 1.0)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         a, b = self._known("a", "b")
@@ -108,7 +107,14 @@ class Beta(Prior):
         return a - 1, b - 1
 
 
-def _far_quantile(a: Any, b: Any, q: Any) -> Any:
-    """The lower quantile where SciPy has none: the leading power of the cdf, if that is deep in the tail."""
-    power = np.exp((np.log(q) + np.log(a) + special.betaln(a, b)) / a)
-    return np.where(power < 1e-12, power, special.betaincinv(a, b, np.maximum(q, 1e-150)))
+def beta_tail(x: Any, a: Any, b: Any, upper: bool) -> Any:
+    """P(Y <= x), or P(Y > x); of the two the smaller one keeps its digits."""
+    low, high = special.betainc(a, b, x), special.betaincc(a, b, x)
+    return np.where(high < 0.5, high, 1 - low) if upper else np.where(low < 0.5, low, 1 - high)
+
+
+def odds_tail(z: Any, a: Any, b: Any, upper: bool) -> Any:
+    """The same of odds y / (1 - y): the share or what it lacks to 1, whichever is small, is the argument."""
+    small = z < 1
+    share, lacks = np.where(small, z / (1 + z), 0.5), np.where(small, 0.5, 1 / (1 + z))
+    return np.where(np.isnan(z), z, np.where(small, beta_tail(share, a, b, upper), beta_tail(lacks, b, a, not upper)))

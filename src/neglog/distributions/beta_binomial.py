@@ -64,7 +64,7 @@ class BetaBinomial(Distribution):
         # P(Y > k) is the sum from k + 1 on, P(Y <= k) that up to k
         padded = np.concatenate([sums, nothing] if upper else [nothing, sums], axis=-1)
         found = np.take_along_axis(padded, np.broadcast_to(places, shape)[..., None] + 1, axis=-1)[..., 0]
-        return np.minimum(found, 1.0)
+        return np.where(np.isnan(counts), np.nan, np.minimum(found, 1.0))
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         masses = self._masses()

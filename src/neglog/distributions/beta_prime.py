@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.base import Distribution, quiet
+from neglog.distributions.beta import odds_tail
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.quantiles import checked_root
 
 
 class BetaPrime(Distribution):
@@ -44,20 +46,15 @@ class BetaPrime(Distribution):
 
     def _tail(self, y: Any, upper: bool) -> Any:
         a, b, scale = self._known("a", "b", "scale")
-        y = np.maximum(y, 0)
-        if upper:
-            return special.betainc(b, a, 1 / (1 + y / scale))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return special.betainc(a, b, 1 / (1 + scale / y))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return odds_tail(np.maximum(y, 0) / scale, a, b, upper)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         a, b, scale = self._known("a", "b", "scale")
-        with np.errstate(divide="ignore"):
-            if upper:
-                share = special.betaincinv(b, a, q)
-                return scale * ((1 - share) / share)
-            share = special.betaincinv(a, b, q)
-            return scale * (share / (1 - share))
+        with np.errstate(all="ignore"):
+            share = special.betaincinv(b, a, q) if upper else special.betaincinv(a, b, q)
+            found = (1 - share) / share if upper else share / (1 - share)
+            return scale * checked_root(lambda z, a, b: odds_tail(z, a, b, upper), found, q, upper, a, b)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         a, b, scale = self._known("a", "b", "scale")

@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions.lazy import special
-from neglog.distributions.poisson import poisson_draw
+from neglog.distributions.poisson import poisson_draw, poisson_tail
 from neglog.distributions.quantiles import positive_root
 from neglog.distributions.special import half_deviance, incomplete_gamma, stirling_error
 
 NEGLIGIBLE = 50.0  # nats below the largest term
 CHUNK = 1 << 20  # terms evaluated at once
+ROWS = 4096  # laws at once
+MANY = 1e7  # the inverse of phi mean^(p - 2) from which the saddle point is exact to 1e-11
+# The tail of a sum of n jumps, as a function of n, goes from 0 to 1 within sqrt(n / nu):
+LATTICE = 6.0  # above this the numbers of jumps cannot be told from the sum
+SHARP = 60.0  # up to this it is nearly a step
 FEW = 128  # terms that are added without a look at which of them matter: finding out costs more
 
 
@@ -32,17 +37,74 @@ def draw(rng: np.random.Generator, mean: Any, power: Any, dispersion: Any) -> An
 def tail(y: Any, mean: Any, power: Any, dispersion: Any, upper: bool) -> Any:
     """P(Y <= y), or P(Y > y): the sum over the number n of jumps of Poisson(n) times the tail of Gamma(n nu)."""
     y, mean, power, dispersion = (np.ravel(x) for x in np.broadcast_arrays(y, mean, power, dispersion))
-    lam, nu, gamma = jumps(mean, power, dispersion)
+    with np.errstate(all="ignore"):
+        lam, nu, gamma = jumps(mean, power, dispersion)
+        around = y ** (2 - power) / (dispersion * (2 - power))
     none = np.exp(-lam)
     at_zero = -np.expm1(-lam) if upper else none
     result = np.where(y < 0, float(upper), np.where(y == 0, at_zero, float(not upper)))
     result[np.isnan(y)] = np.nan
-    some = np.flatnonzero((y > 0) & (y < np.inf))
-    if some.size:
-        around = y[some] ** (2 - power[some]) / (dispersion[some] * (2 - power[some]))
-        sums = _sum_over_jumps(y[some] / gamma[some], lam[some], nu[some], around, upper)
-        result[some] = np.minimum(sums if upper else sums + none[some], 1.0)
+    some = (y > 0) & (y < np.inf)
+    smooth = np.sqrt(np.maximum(around, 1.0) / nu)
+    many = some & (np.minimum(lam, around) * (2 - power) > MANY) & (smooth > LATTICE)
+    sharp = some & ~many & (smooth <= SHARP) & (np.maximum(lam, around) > FEW**2)
+    few = some & ~many & ~sharp
+    for chosen, function in ((many, _at_saddle_point), (sharp, _over_sharp_jumps), (few, _over_jumps)):
+        rows = np.flatnonzero(chosen)
+        for start in range(0, rows.size, ROWS):
+            part = rows[start : start + ROWS]
+            given = (x[part] for x in (y, mean, power, dispersion, lam, nu, gamma, around))
+            result[part] = function(*given, upper=upper)
     return result
+
+
+def _over_jumps(
+    y: Any, mean: Any, power: Any, dispersion: Any, lam: Any, nu: Any, gamma: Any, around: Any, *, upper: bool
+) -> Any:
+    sums = _sum_over_jumps(y / gamma, lam, nu, around, upper)
+    return np.minimum(sums if upper else sums + np.exp(-lam), 1.0)
+
+
+def _over_sharp_jumps(
+    y: Any, mean: Any, power: Any, dispersion: Any, lam: Any, nu: Any, gamma: Any, around: Any, *, upper: bool
+) -> Any:
+    """Near power 1 n jumps sum up to nearly n times one: the tail of the Gamma law goes from 0 to 1 within a few n, and
+    what is left are whole tails of the Poisson law.
+
+    Where the Poisson factor still grows, by lam / n from each n to the next, terms of the falling side are followed as
+    far as they can outweigh that.
+    """
+    centre = np.floor(around)
+    width = np.sqrt(np.maximum(around, 1.0) / nu)
+    growth = np.clip(np.abs(np.log(lam / np.maximum(centre, 1.0))), 0.0, 30.0)
+    certain, falling = np.ceil(10 * width + 10), np.ceil(40 * width + growth * width**2 + 10)
+    first = np.maximum(1.0, centre - np.where(upper, falling, certain))
+    last = np.maximum(1.0, centre + np.where(upper, certain, falling))
+    x, sums = y / gamma, np.empty(y.shape)
+    for k in range(y.size):
+        n = np.arange(first[k], last[k] + 1)
+        sums[k] = np.exp(_log_term(n, x[k], lam[k], nu[k], upper)).sum()
+    rest = poisson_tail(last, lam, True) if upper else poisson_tail(first - 1, lam, False)
+    return np.minimum(sums + rest, 1.0)
+
+
+def _at_saddle_point(
+    y: Any, mean: Any, power: Any, dispersion: Any, lam: Any, nu: Any, gamma: Any, around: Any, *, upper: bool
+) -> Any:
+    """Lugannani and Rice's formula in Barndorff-Nielsen's form; its relative error is about 0.1 (phi y^(p - 2))^(3/2).
+
+    Here r is the signed root of the deviance over phi, u the distance of the natural parameters times the spread at y.
+    """
+    with np.errstate(all="ignore"):
+        ratio = (y - mean) / mean
+        log_ratio = np.where(np.abs(ratio) < 0.5, np.log1p(np.clip(ratio, -0.5, 0.5)), np.log(y) - np.log(mean))
+        b = 1 - power
+        r = np.sign(ratio) * np.sqrt(2 * half_deviance(y, mean, power) / dispersion)
+        spread = np.sqrt(dispersion) * np.exp((0.5 * power - 1) * np.log(y))  # of log y
+        u = np.exp(b * (np.log(mean) - np.log(y))) * np.expm1(b * log_ratio) / b / spread
+        better = np.where(np.abs(r) < 1e-3, power * spread / 6, np.log(u / r) / r)
+        z = np.where(np.isfinite(better), r + better, r)
+        return special.ndtr(-z if upper else z)
 
 
 def _sum_over_jumps(x: Any, lam: Any, nu: Any, around: Any, upper: bool) -> Any:
@@ -138,6 +200,8 @@ def _entropy_near_zero(mean: float, power: float, dispersion: float, log_end: fl
     from neglog.distributions.expectation import adaptive
 
     lam, nu, gamma = jumps(mean, power, dispersion)
+    if lam > 750:  # so many jumps do not sum up to so little
+        return 0.0
     j = np.arange(1.0, np.ceil(lam + 12 * np.sqrt(lam) + 60))
     log_weight = -half_deviance(j, lam, 1.0) - stirling_error(j) - 0.5 * np.log(2 * np.pi * j) - special.gammaln(j * nu)
 

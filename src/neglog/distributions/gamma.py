@@ -9,6 +9,7 @@ from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.quantiles import checked_root
 from neglog.distributions.registry import register
 from neglog.distributions.special import digamma_minus_log, half_deviance, incomplete_gamma, stirling_error
 
@@ -52,7 +53,8 @@ class Gamma(Noise):
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         mean, shape = self._known("mean", "shape")
-        return mean / shape * (special.gammainccinv(shape, q) if upper else special.gammaincinv(shape, q))
+        found = special.gammainccinv(shape, q) if upper else special.gammaincinv(shape, q)
+        return mean / shape * checked_root(lambda x, a: incomplete_gamma(a, x, upper), found, q, upper, shape)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         mean, a = self._known("mean", "shape")

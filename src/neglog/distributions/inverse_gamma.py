@@ -52,7 +52,7 @@ class InverseGamma(Prior):
 
     def _tail(self, y: Any, upper: bool) -> Any:
         with np.errstate(divide="ignore"):
-            return self._inverse()._tail(np.where(y > 0, 1 / np.maximum(y, 0), np.inf), not upper)
+            return self._inverse()._tail(np.where(y <= 0, np.inf, 1 / np.maximum(y, 0)), not upper)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         with np.errstate(divide="ignore"):

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.base import Distribution, quiet
+from neglog.distributions.beta import odds_tail
 from neglog.distributions.expectation import numeric_entropy
-from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, Parameter
 from neglog.distributions.poisson import poisson_draw
 from neglog.distributions.quantiles import smallest_integer
@@ -77,9 +77,5 @@ class NegativeBinomial(Distribution):
 
 def _count_tail(y: Any, mean: Any, shape: Any, upper: bool) -> Any:
     counts = np.floor(y)
-    inner = np.clip(counts, 0, 1e300)
-    if upper:
-        inside = special.betainc(inner + 1, shape, mean / (shape + mean))
-    else:
-        inside = special.betainc(shape, inner + 1, shape / (shape + mean))
+    inside = odds_tail(np.divide(mean, shape), np.clip(counts, 0, 1e300) + 1, shape, not upper)
     return np.where(counts < 0, float(upper), np.where(counts == np.inf, float(not upper), inside))

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from neglog.distributions.base import Distribution, quiet
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import POSITIVE, REAL, Parameter
+from neglog.distributions.quantiles import checked_root
 
 
 class StudentT(Distribution):
@@ -53,13 +54,15 @@ class StudentT(Distribution):
     def _tail(self, y: Any, upper: bool) -> Any:
         df = self._known("df")
         z = self._standardised(y) * (-1 if upper else 1)
-        far = special.stdtr(df, -np.abs(z))  # of the two tails the smaller, which keeps its digits
+        far = _far_tail(np.abs(z), df)  # of the two tails the smaller, which keeps its digits
         return np.where(z <= 0, far, 1 - far)
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         df, loc, scale = self._known("df", "loc", "scale")
         tail = np.where(q < 0.5, q, 1 - q)
-        z = np.where(tail == 0, -np.inf, special.stdtrit(df, np.where(tail == 0, 0.5, tail)))
+        with np.errstate(all="ignore"):
+            found = np.where(tail == 0, np.inf, np.abs(special.stdtrit(df, np.where(tail == 0, 0.5, tail))))
+            z = -np.where(tail == 0.5, 0.0, checked_root(_far_tail, found, tail, True, df))
         return loc + scale * np.where((q < 0.5) != upper, z, -z)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
@@ -82,3 +85,10 @@ class StudentT(Distribution):
         half = np.multiply(0.5, df)
         spread = (half + 0.5) * (special.digamma(half + 0.5) - special.digamma(half))
         return self._over_shape(spread + self._constant() + np.log(scale))
+
+
+def _far_tail(z: Any, df: Any) -> Any:
+    """P(Z > z) for z >= 0: beyond the numbers whose squares are numbers, by its leading power."""
+    with np.errstate(all="ignore"):
+        power = np.exp(df * (0.5 * np.log(df) - np.log(z)) - np.log(df) - special.betaln(0.5 * np.asarray(df), 0.5))
+        return np.where(z > 1e100 * np.sqrt(df), power, special.stdtr(df, -z))
