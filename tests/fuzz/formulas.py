@@ -75,7 +75,8 @@ def huber_rows(y, mu, scale, delta):
 
 
 def poisson_rows(y, mu):
-    return mu - special.xlogy(y, mu) + special.gammaln(y + 1), 1 - y / mu, y / mu**2
+    share = np.where(y > 0, y / mu, 0.0)  # a mean of 0 is at the edge for counts of 0
+    return mu - special.xlogy(y, mu) + special.gammaln(y + 1), 1 - share, np.where(y > 0, share / mu, 0.0)
 
 
 def gamma_rows(y, mu, shape):
@@ -106,10 +107,10 @@ def tweedie_rows(y, mu, power, phi):
     if power == 3:
         return inverse_gaussian_rows(y, mu, phi)
     phi = np.broadcast_to(np.asarray(phi, float), y.shape)
-    kernel = mu ** (2 - power) / (2 - power) + y * mu ** (1 - power) / (power - 1)
+    kernel = mu ** (2 - power) / (2 - power) + np.where(y > 0, y * mu ** (1 - power) / (power - 1), 0.0)
     nll = kernel / phi + compound_constant(y, power, phi)
-    first = (mu - y) / (phi * mu**power)
-    second = ((1 - power) * mu**-power + power * y * mu ** (-power - 1)) / phi
+    first = np.where(y > 0, (mu - y) / mu**power, mu ** (1 - power)) / phi
+    second = ((1 - power) * mu**-power + np.where(y > 0, power * y * mu ** (-power - 1), 0.0)) / phi
     return nll, first, second
 
 

@@ -39,7 +39,7 @@ class Objective:
 
     def __init__(self, problem, terms, parameters):
         """`terms` are (bend, centre, strength, kink) of each column, `parameters` those of the noise, None if open."""
-        self.problem, self.parameters = problem, parameters
+        self.problem, self.parameters, self.terms = problem, parameters, terms
         self.law = LAWS[problem.family]
         self.open = [name for name, value in parameters.items() if value is None]
         weight = np.ones(len(problem.y)) if problem.sample_weight is None else np.asarray(problem.sample_weight, float)
@@ -110,8 +110,10 @@ class Objective:
             nll = special.logsumexp(eta, axis=1) - eta[np.arange(len(self.y)), self.y]
             return nll, None, None
         low, high = self.domain
-        if not (np.all(eta >= low) and np.all(eta <= high)):
+        near = 1e-13 * float(np.max(np.abs(eta), initial=0.0))
+        if not (np.all(eta >= low - near) and np.all(eta <= high + near)):
             return None
+        eta = np.clip(eta, low, high)
         return self.law.rows(self.y, eta, self.problem.link, self.filled(x), self.p)
 
     def nll(self, x):
@@ -138,6 +140,9 @@ class Objective:
         if self.classes > 1:
             return self._class_slopes(x)
         _, slope, bend = self.row_parts(x)
+        if self.domain != (-np.inf, np.inf):  # a slope without end presses a row against the edge, which holds it
+            held = np.logical_or(*self.edges(x)) & ~(np.isfinite(slope) & np.isfinite(bend))
+            slope, bend = np.where(held, 0.0, slope), np.where(held, 0.0, bend)
         gradient = self.A.T @ (self.weight * slope)
         information = np.where(bend > 0, bend, 0.0)
         if self.problem.family in ("laplace", "huber") or not np.all(bend > 0):
@@ -343,12 +348,33 @@ class Objective:
         rounding = self.rounding(point, blur)
         if self.problem.family == "laplace":
             return self._absolute_distance(point, gradient, held), rounding
+        gradient[:n] = self._without_edges(point, gradient[:n])
         metric = point.hessian if _positive(point.hessian[np.ix_(free, free)]) else point.information
         pulled = np.where(held, np.maximum(np.abs(gradient[:n]) - self.strength * (1 + 1e-9), 0.0), 0.0)
         unit = _units(point.information, n)
         return max(
             _decrement(gradient[free], metric[np.ix_(free, free)]), float(np.max(pulled / unit, initial=0))
         ), rounding
+
+    def edges(self, x):
+        """The rows whose predictions are at the lower and at the upper end of the domain."""
+        eta, (low, high) = self.eta(x), self.domain
+        typical = 1.0  # the size of raw predictions at the largest y, where all that were found are nearly 0
+        if self.problem.family != "bernoulli" and self.problem.link in ("identity", "sqrt") and np.max(self.y) > 0:
+            typical = link_of(self.problem.link, float(np.max(self.y)))
+        near = 1e-7 * max(float(np.max(np.abs(eta), initial=0.0)), typical)
+        return np.abs(eta - low) < near, np.abs(eta - high) < near
+
+    def _without_edges(self, point, gradient):
+        """What is left of the gradient when the edge of the domain holds what leans against it."""
+        if self.domain == (-np.inf, np.inf):
+            return gradient
+        below, above = self.edges(point.x)
+        if not (below.any() or above.any()):
+            return gradient
+        unit = _units(point.information, self.width)
+        walls = np.vstack([self.A[below], -self.A[above]]).T / unit[:, None]
+        return optimize.nnls(walls, gradient / unit)[0] @ -(walls.T * unit) + gradient
 
     def rounding(self, point, blur):
         """The same that rounding may make: raw predictions are known to about `blur`."""
