@@ -34,6 +34,14 @@ def test_a_bad_column_of_a_table_is_named():
         nl.fit(table, Y, nl.Poisson())
 
 
+@pytest.mark.parametrize("noise", [nl.Gaussian(), nl.Categorical()], ids=repr)
+def test_targets_must_be_given(noise, tmp_path):
+    pandas.DataFrame(X, columns=["a", "b", "c"]).to_parquet(tmp_path / "rows.parquet")
+    for table in (X, pandas.DataFrame(X), tmp_path / "rows.parquet"):
+        with pytest.raises(TypeError, match=r"y must be .* but is None"):
+            nl.fit(table, None, noise)
+
+
 @pytest.mark.parametrize("noise", [nl.Gaussian(), nl.Poisson(), nl.Gamma(), nl.Bernoulli(), nl.Laplace()], ids=repr)
 def test_targets_must_be_numbers(noise):
     with pytest.raises(ValueError, match=r"(?s)\by\b.*(NaN|nan|missing|finite|support|must be)"):

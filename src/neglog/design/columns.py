@@ -82,6 +82,7 @@ def split(
     """
     if missing not in MODES:
         raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
+    check_target(columns)
     named = {values for values in columns.values() if isinstance(values, str)}
     drop = missing == "drop"
     source = as_table(X) or X if (named or drop) and not _is_array(X) else X
@@ -91,6 +92,12 @@ def split(
     }
     rest = source.without(named) if named else source if drop else X
     return _complete_rows(rest, arrays) if drop else (rest, arrays)
+
+
+def check_target(columns: Mapping[str, Any]) -> None:
+    """Refuse to go without y, if it is asked for; the other arguments may be left out."""
+    if columns.get("y", 0) is None:
+        raise TypeError("y must be one value per row, or the name of a column of X, but is None")
 
 
 def _complete_rows(X: Any, arrays: dict[str, NDArray[Any] | None]) -> tuple[Any, dict[str, NDArray[Any] | None]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
-from neglog.design.columns import MODES
+from neglog.design.columns import MODES, check_target
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Categorical, Flat, Tweedie
 from neglog.distributions.base import Noise, Prior
@@ -143,6 +143,7 @@ def open_source(
     """The task of a fit, its penalty still that of no prior."""
     if missing not in MODES:
         raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
+    check_target({"y": y})
     named = _named(source, {"y": y, **given})
     kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
     if not set(kinds.values()) <= KINDS:
