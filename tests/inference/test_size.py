@@ -7,7 +7,10 @@ from inference.problems import FAMILY_OF, each
 from scipy import sparse
 
 import neglog as nl
-from neglog.inference import size
+from neglog.inference import separation, size
+from neglog.inference.fit import prepare
+
+GIVEN = ("sample_weight", "precision", "offset", "exposure")
 
 
 @pytest.fixture
@@ -60,3 +63,18 @@ def test_laplace_noise_says_when_an_exact_fit_would_take_too_long(monkeypatch):
     with pytest.raises(ValueError, match=r"fitted exactly, and 500 rows of 111 coefficients .* learned prior.*Huber"):
         nl.fit(X, y, nl.Laplace(), nl.Gaussian())
     assert nl.fit(X, y, nl.Laplace(), nl.Gaussian(scale=1.0)).converged
+
+
+def test_whether_classes_are_separated_is_asked_of_as_many_numbers_as_it_takes(monkeypatch):
+    """A row has a condition for each other class, with a coefficient for each class."""
+    seen = []
+    monkeypatch.setattr(separation, "_programme", lambda gains, fixed: seen.append(gains.size + fixed.size))
+    monkeypatch.setattr(separation, "MOST", 40_000)
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(400, 3)), np.arange(400) % 8
+    task = prepare(X, y, nl.Categorical(), nl.Flat(), dict.fromkeys(GIVEN), True, 1e-6, 100)
+    assert separation.separating_direction(task) is None
+    assert not seen
+    monkeypatch.setattr(separation, "SOME", 100)
+    assert separation.separating_direction(task) is None
+    assert all(count <= 40_000 for count in seen)

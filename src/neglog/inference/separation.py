@@ -13,6 +13,7 @@ from neglog.inference.answer import Task
 
 SOME = 5_000  # rows to look at first
 MOST = 20_000_000  # numbers that a linear programme may have
+SECONDS = 20.0  # that it may take: it looks for the reason of what did not converge, and may leave it open
 FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
 BOUNDED = ("identity", "sqrt")  # links whose raw predictions end where the means do: none goes on for ever
 
@@ -28,7 +29,7 @@ def separating_direction(task: Task) -> Numbers | None:
     engine, inside = task.engine.subset(flat)
     rows = np.arange(engine.rows) if engine.weight is None else np.flatnonzero(engine.weight)
     for count in (SOME, len(rows)):
-        if count * engine.width > MOST:
+        if count * max(engine.loss.classes - 1, 1) * engine.width > MOST:
             return None  # too many to say
         chosen = rows[:: max(1, len(rows) // count)]
         direction = _direction(task, engine, engine.dense_rows(chosen), task.target.y[chosen])
@@ -92,5 +93,6 @@ def _programme(gains: Numbers, fixed: Numbers) -> Numbers | None:
         b_eq=np.zeros(len(fixed)) if len(fixed) else None,
         bounds=(-1, 1),
         method="highs",
+        options={"time_limit": SECONDS},
     )
     return result.x if result.status == 0 and result.fun < -1e-9 else None
