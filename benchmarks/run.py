@@ -156,7 +156,9 @@ def run(group, size, only, tables, tell, save):
     elif group in coverage.GROUPS:
         tables["coverage"] += coverage.GROUPS[group](size, tell)
     elif group in real_tables.GROUPS:
-        tables["tables"] += real_tables.GROUPS[group](size, tell)
+        for lines in real_tables.GROUPS[group](size, tell):
+            tables["tables"] += lines
+            save()
     elif group in boosting.GROUPS:
         tables["boosting"] += boosting.GROUPS[group](size, tell)
     elif group in streaming.GROUPS:

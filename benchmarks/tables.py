@@ -131,16 +131,14 @@ def _compared(values: pd.DataFrame, target: str, noise: str) -> tuple[float, str
     return time.process_time() - start, f"{found.scores[0].mean:.4f}"
 
 
-def comparisons(size: Any, tell: Callable[[str], None]) -> list[tuple[str, ...]]:
-    """All tables that are on this machine."""
-    lines: list[tuple[str, ...]] = []
+def comparisons(size: Any, tell: Callable[[str], None]) -> Iterator[list[tuple[str, ...]]]:
+    """The lines of each table; those that are not on this machine say so."""
     for table in TABLES:
         tell(f"compare, {table.name}")
         try:
-            lines += measured(table, 2000 if size.quick else None)
+            yield list(measured(table, 2000 if size.quick else None))
         except data.AbsentError as reason:
-            lines.append((table.name, f"skipped: {reason}", "", "", "", ""))
-    return lines
+            yield [(table.name, f"skipped: {reason}", "", "", "", "")]
 
 
 GROUPS = {"tables": comparisons}
