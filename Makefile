@@ -5,7 +5,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/neglog/_core/*.* src/neglog/_core/bindings/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test fuzz check bench docs docs-test readme clean
+# What is run on other builds of the core: that each loop is right, and reads nothing but its rows, wherever they begin
+ON_OTHER_CORES := tests/laws tests/solvers tests/boosting tests/inference/test_optimality.py tests/inference/test_idle_rows.py
+CLANG ?= $(shell for name in clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14; do command -v $$name && break; done)
+SANITIZERS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+.PHONY: demo test fuzz clang sanitize check bench docs docs-test readme clean
 
 demo: $(VENV)/installed
 	mkdir -p build
@@ -17,6 +22,15 @@ test: $(VENV)/tested
 # 20,000 random problems, each judged by objectives of its own; `$(BIN)/python tests/fuzz/run.py --seed N` looks at one
 fuzz: $(VENV)/tested
 	$(BIN)/python tests/fuzz/run.py
+
+# The core as clang builds it
+clang: build/clang/built $(VENV)/tested
+	OTHER_CORE=build/clang/site PYTHONPATH=tools $(BIN)/python -m pytest -q -p other_core -n auto $(ON_OTHER_CORES)
+
+# The core under address and undefined-behaviour sanitizers. Leaks are not looked for: Python keeps what it has until the end.
+sanitize: build/sanitize/built $(VENV)/tested
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	OTHER_CORE=build/sanitize/site PYTHONPATH=tools $(BIN)/python -m pytest -q -p other_core -n auto $(ON_OTHER_CORES)
 
 check: $(VENV)/checked
 	$(BIN)/ruff check .
@@ -55,6 +69,19 @@ $(VENV)/tested: group = test
 $(VENV)/checked: group = check
 $(VENV)/benched: group = bench
 $(VENV)/documented: group = docs
+
+build/clang/built: $(NATIVE) | $(VENV)/installed
+	rm -rf $(@D)/site
+	CXX=$(CLANG) $(other_core)
+	touch $@
+
+build/sanitize/built: $(NATIVE) | $(VENV)/installed
+	rm -rf $(@D)/site
+	CXX=g++ CXXFLAGS="$(SANITIZERS)" $(other_core) -C cmake.build-type=Debug -C cmake.define.NEGLOG_KERNELS=-O1
+	touch $@
+
+# A build apart from the installed one: the package again, with its own core, of which only that is used
+other_core = $(BIN)/python -m pip install --quiet --no-deps --target $(@D)/site -C build-dir=$(@D)/cmake .
 
 docs/node_modules/installed: docs/package-lock.json
 	cd docs && npm ci --silent
