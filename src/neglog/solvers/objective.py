@@ -157,13 +157,20 @@ class Objective:
         return Point(theta, value, slope + pull, hessian, profile.dispersion, loss)
 
     def _fill(self, gram: Numbers, theta: Numbers) -> None:
-        """Add some of the guide where the curvature is singular, as where few rows are within Huber's threshold: a
-        lasso would conclude that there is nothing to gain, or go on for ever.
+        """Add some of the guide in directions that have no curvature, as where few rows are within Huber's threshold:
+        a lasso would conclude that there is nothing to gain, or go on for ever. Directions that the columns leave open
+        have no guide either.
         """
-        if smallest_pivot(gram) <= NEARLY_SINGULAR:
-            guide = self.engine.evaluate(theta, True, True)[2]
-            assert guide is not None
-            gram += self.borrowed * guide
+        if smallest_pivot(gram) > NEARLY_SINGULAR:
+            return
+        guide = self.engine.evaluate(theta, True, True)[2]
+        assert guide is not None
+        unit = np.sqrt(np.where(guide.diagonal() > 0, guide.diagonal(), 1.0))
+        values, vectors = np.linalg.eigh(gram / unit / unit[:, None])
+        straight = vectors[:, values <= NEARLY_SINGULAR * max(values[-1], NEARLY_SINGULAR)]
+        missing = straight.T @ (guide / unit / unit[:, None]) @ straight
+        if missing.size and np.abs(missing).max() > NEARLY_SINGULAR:
+            gram += self.borrowed * (straight @ missing @ straight.T) * unit * unit[:, None]
             self.filled = True
 
     def after(self, point: Point, step: Numbers, gain: float) -> Point:
