@@ -452,6 +452,8 @@ def degenerate(objective):
     problem = objective.problem
     if objective.open:
         reason = _perfect(objective)
+        if reason and objective.strength.any():
+            return "unsure"  # a lasso's local minimum, far from the perfect fit, is what is asked for
         if reason:
             return reason
     if {"delta", "power"} & set(objective.open):
