@@ -12,6 +12,7 @@ import neglog as nl
 from neglog.engines import files, survey
 from neglog.inference import opening, streamed_compare
 from neglog.inference.condensed import condensed, sums_of
+from neglog.inference.separation import separating_direction
 from neglog.inference.streamed import fold_of
 from neglog.inference.targets import make_target
 
@@ -376,3 +377,20 @@ def test_predictions_are_written_as_a_whole_directory(tmp_path):
     with pytest.raises(ValueError, match=r"2\.parquet"):
         found.predict_to(tmp_path / "other", path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["data", "out"]
+
+
+@pytest.mark.parametrize("noise", [nl.Bernoulli(), nl.Categorical()], ids=str)
+def test_separation_is_looked_for_in_all_rows(tmp_path, noise):
+    """A sample may be separated where they are not."""
+    rng = np.random.default_rng(8)
+    x, z = rng.uniform(0.2, 2.0, N) * rng.choice([-1, 1], N), rng.normal(size=N)
+    y = (x > 0).astype(int)
+    parquet.write_table(pa.table({"x": x, "z": z, "y": y}), tmp_path / "apart.parquet")
+    with pytest.warns(nl.ConvergenceWarning, match="There is no maximum of the likelihood: the columns x"):
+        nl.fit(tmp_path / "apart.parquet", "y", noise)
+    y[1:4] = 1 - y[1:4]  # of which the sample, every fifth row, knows nothing
+    parquet.write_table(pa.table({"x": x, "z": z, "y": y}), tmp_path / "mixed.parquet")
+    fit = nl.fit(tmp_path / "mixed.parquet", "y", noise)
+    assert fit.converged, fit.message
+    assert separating_direction(fit._task.in_memory()) is not None
+    assert separating_direction(fit._task) is None

@@ -31,6 +31,7 @@ class Answer:
     penalty: Penalty
     null: Numbers | None = None
     stuck: bool = False
+    before: int = 0  # iterations on a sample that led to the start
     degenerate: bool = False  # there is no maximum that could be said to have a curvature
     certificate: Any = None
     notes: list[str] = field(default_factory=list)

@@ -21,7 +21,10 @@ def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
     With a prior whose scale was learned, the noise's scale was found along with it, whatever the columns could do.
     """
     with np.errstate(all="ignore"):
-        if answer.iterations >= MANY or not answer.converged:
+        long = answer.before + answer.iterations >= MANY or (
+            learned and (_size(task) == 0 or not task.varies())
+        )  # from a warm start
+        if long or not answer.converged:
             _look_for_separation(task, answer)
         if task.target.family in KINKED:
             ask_columns(task, answer)
@@ -41,9 +44,7 @@ def _choose_smallest(task: Task, answer: Answer) -> None:
 
 
 def _look_for_separation(task: Task, answer: Answer) -> None:
-    if task.engine.streamed and answer.converged and _size(task) > 0:  # all rows need not be where a sample is
-        return
-    direction = separating_direction(task.in_memory())
+    direction = separating_direction(task)
     if direction is None:
         return
     answer.converged = False

@@ -67,14 +67,17 @@ def _within(task: Task, solution: Solution, domain: Domain) -> Answer:
 
 def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
     """On a sample of the rows first. Its curvature then serves for all rows, which need gradients only."""
-    matrix = None
+    matrix, before = None, 0
     rows = task.sample()
     if rows is not None:
         first = newton(task.objective(task.engine.take(rows), rows), theta, 0.3, 25)
         if np.isfinite(first.point.value):
             theta = first.point.theta
             matrix = first.point.hessian if first.null is None else None  # or the sample does not know all columns
-    return finish(objective, theta, matrix, task.tol, task.max_iter)
+        before = first.iterations
+    solution = finish(objective, theta, matrix, task.tol, task.max_iter)
+    solution.before = before
+    return solution
 
 
 def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: float, max_iter: int) -> Solution:
@@ -104,13 +107,16 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solu
         theta = solution.point.theta  # columns that are nearly dependent need their Gram matrix
     if wide:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
-    matrix = None
+    matrix, before = None, 0
     rows = task.sample()
     if rows is not None:
         first = proximal_newton(task.objective(engine.take(rows), rows), theta, 0.3, 25)
         if np.isfinite(first.point.value):
             theta, matrix = first.point.theta, first.matrix
-    return proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
+        before = first.iterations
+    solution = proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
+    solution.before = before
+    return solution
 
 
 def working_set(task: Task) -> WorkingSet:
@@ -202,6 +208,7 @@ def answer_of(task: Task, solution: Solution) -> Answer:
         task.penalty,
         solution.null,
         solution.stuck,
+        solution.before,
     )
 
 

@@ -8,12 +8,14 @@ for every other class k. A linear programme finds one, or proves that there is n
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
-from neglog.engines.memory import Memory
 from neglog.inference.answer import Task
 
 SOME = 5_000  # rows to look at first
 MOST = 20_000_000  # numbers that a linear programme may have
 SECONDS = 20.0  # that it may take: it looks for the reason of what did not converge, and may leave it open
+TOLERANCE = 1e-6  # of a linear programme
+ROUNDS = 20  # of which each adds rows
+ADDED = 500  # rows of a piece that are added at a time
 FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
 BOUNDED = ("identity", "sqrt")  # links whose raw predictions end where the means do: none goes on for ever
 
@@ -21,33 +23,71 @@ BOUNDED = ("identity", "sqrt")  # links whose raw predictions end where the mean
 def separating_direction(task: Task) -> Numbers | None:
     """A direction among the unpenalised coefficients, in the core's order, along which the nll falls for ever.
 
-    Some of the rows are looked at first: where they are not separated, all of them are not either.
+    Some of the rows are looked at first: where they are not separated, all of them are not either. Else rows that speak
+    against what was found are added until none does, which takes few rounds.
     """
-    flat = task.penalty.flat
-    if task.target.loss.family not in FAMILIES or task.target.loss.link in BOUNDED or not flat.any():
+    flat, loss = task.penalty.flat, task.target.loss
+    if loss.family not in FAMILIES or loss.link in BOUNDED or not flat.any():
         return None
-    engine, inside = task.engine.subset(flat)
-    rows = np.arange(engine.rows) if engine.weight is None else np.flatnonzero(engine.weight)
-    for count in (SOME, len(rows)):
-        if count * max(engine.loss.classes - 1, 1) * engine.width > MOST:
+    some = task.in_memory()
+    rows = np.arange(some.engine.rows) if some.engine.weight is None else np.flatnonzero(some.engine.weight)
+    chosen = rows[:: max(1, -(-len(rows) // min(SOME, MOST // (max(loss.classes - 1, 1) * len(flat)) + 1)))]
+    X, y, inside = _dense(some, chosen, flat)
+    direction = np.zeros(len(flat))
+    for _ in range(ROUNDS):
+        if len(y) * max(loss.classes - 1, 1) * len(inside) > MOST:
             return None  # too many to say
-        chosen = rows[:: max(1, len(rows) // count)]
-        direction = _direction(task, engine, engine.dense_rows(chosen), task.target.y[chosen])
-        if direction is None or len(chosen) == len(rows):
-            break
-    if direction is None:
-        return None
-    full = np.zeros(task.engine.width)
-    full[inside] = direction
-    return full if not full[~flat].any() else None
+        found = _direction(task, X, y)
+        if found is None:
+            return None
+        direction[inside] = found
+        size = float(np.max(np.abs(_moves(some, direction))))
+        against = task.total(rows_against, flat, direction, size)
+        if not against:
+            return direction if not direction[~flat].any() else None
+        X, y = (np.concatenate(parts) for parts in zip((X, y), *against, strict=True))
+    return None
 
 
-def _direction(task: Task, engine: Memory, X: Numbers, y: Numbers) -> Numbers | None:
+def rows_against(task: Task, flat: Numbers, direction: Numbers, size: float) -> list[tuple[Numbers, Numbers]]:
+    """Rows that become less likely along the direction by more than the rounding of moves of this size: those that do
+    so most, dense in the columns without a prior, with their targets; nothing if there are none.
+    """
+    engine, y, classes = task.engine, task.target.y, task.engine.loss.classes
+    moves = _moves(task, direction)
+    if classes > 1:
+        loss = np.max(moves - moves[np.arange(len(y)), y.astype(int)][:, None], axis=1)
+    else:
+        sign = _signs(task, y)
+        loss = np.where(np.isnan(sign), np.abs(moves), -sign * moves)
+    if engine.weight is not None:
+        loss = np.where(engine.weight > 0, loss, 0.0)
+    worst = np.argsort(-loss)[:ADDED]
+    worst = worst[loss[worst] > TOLERANCE * size]
+    if not len(worst):
+        return []
+    return [_dense(task, np.sort(worst), flat)[:2]]
+
+
+def _moves(task: Task, direction: Numbers) -> Numbers:
+    """What the direction adds to the raw predictions of the rows."""
+    engine = task.engine
+    weight = np.ones(engine.rows) if engine.weight is None else engine.weight
+    return engine.with_rows(engine.y, weight).predict(direction)
+
+
+def _dense(task: Task, rows: Numbers, flat: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The columns of some rows that have no prior, their targets, and where their coefficients are among all."""
+    engine, inside = task.engine.take(rows).subset(flat)
+    return engine.dense_rows(np.arange(engine.rows)), task.target.y[rows], inside
+
+
+def _direction(task: Task, X: Numbers, y: Numbers) -> Numbers | None:
     scale = _sizes(X)
     gains, fixed = _constraints(task, X / scale, y)
     gains, fixed = (rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300) for rows in (gains, fixed))
     found = _programme(gains, fixed) if len(gains) else None
-    return None if found is None else found / np.tile(scale, engine.loss.classes)
+    return None if found is None else found / np.tile(scale, task.target.loss.classes)
 
 
 def _sizes(X: Numbers) -> Numbers:
@@ -60,16 +100,11 @@ def _sizes(X: Numbers) -> Numbers:
 
 def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
     """Rows g with g'v >= 0, of which one must be positive, and rows f with f'v = 0."""
-    family, classes = task.target.loss.family, task.target.loss.classes
-    nothing = np.empty((0, classes * X.shape[1]))
-    if family == "bernoulli" and task.target.loss.link == "log":  # no raw prediction of a one lies above 0
-        return -X[y == 0], X[y > 0]
-    if family == "bernoulli":
-        sure = (y == 0) | (y == 1)
-        return (2 * y[sure] - 1)[:, None] * X[sure], X[~sure]
-    if family in ("poisson", "tweedie"):
-        down = -1.0 if task.target.loss.link == "log" else 1.0  # where the mean is 0: at minus or plus infinity
-        return down * X[y == 0], X[y > 0]
+    classes = task.target.loss.classes
+    if classes == 1:
+        sign = _signs(task, y)
+        free = ~np.isnan(sign)
+        return sign[free, None] * X[free], X[~free]
     parts = []
     for k in range(classes):
         others = y != k
@@ -78,7 +113,16 @@ def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
         block[index, y[others].astype(int)] = X[others]
         block[index, k] -= X[others]
         parts.append(block.reshape(len(block), classes * X.shape[1]))
-    return np.concatenate(parts), nothing
+    return np.concatenate(parts), np.empty((0, classes * X.shape[1]))
+
+
+def _signs(task: Task, y: Numbers) -> Numbers:
+    """In which direction the raw prediction of a row may go for ever, NaN where in none."""
+    loss = task.target.loss
+    if loss.family == "bernoulli" and loss.link != "log":
+        return np.where((y == 0) | (y == 1), 2 * y - 1, np.nan)
+    # where the mean is 0: at minus or plus infinity; with the log link no raw prediction of a one lies above 0
+    return np.where(y == 0, -1.0 if loss.link == "log" else 1.0, np.nan)
 
 
 def _programme(gains: Numbers, fixed: Numbers) -> Numbers | None:

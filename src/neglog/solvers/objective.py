@@ -66,6 +66,7 @@ class Solution:
     pivot: float = 1.0  # smallest pivot of the last curvature matrix at unit diagonal: small if nearly singular
     stuck: bool = False  # no step along a descent direction lowers the objective
     matrix: Numbers | None = None  # the curvature that the last step was made with
+    before: int = 0  # iterations on a sample that led to the start
 
 
 class Objective:
