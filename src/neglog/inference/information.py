@@ -42,14 +42,14 @@ def _information_of(task: Task, answer: Answer) -> Information:
         covariance, noise = np.full((len(answer.theta),) * 2, np.nan), dict.fromkeys(target.open, np.nan)
     elif not target.bends or (isinstance(target, HuberTarget) and target.open):
         covariance, noise = _with_parameters(task, answer)
+    elif target.open:
+        covariance, noise = _with_dispersion(task, answer)
     else:
         objective = _objective_at(task, answer)
         objective.gauge = None
         point = objective.at(answer.theta, True)
         assert point.hessian is not None
         covariance = inverse(point.hessian, _free(task, answer), Joint(task, answer).basis())
-        if target.open:
-            noise = _of_dispersion(task, answer, objective, covariance)
     coefficients, intercepts = _public_errors(task, covariance)
     return Information(coefficients, intercepts, noise, covariance)
 
@@ -120,21 +120,26 @@ def _public_errors(task: Task, covariance: Numbers) -> tuple[Numbers, Numbers]:
     return coefficients, intercepts
 
 
-def _of_dispersion(task: Task, answer: Answer, objective: Objective, covariance: Numbers) -> dict[str, float]:
-    """Of t = log dispersion, given how the coefficients vary; then of the parameter by its derivative in t."""
-    loss, gradient, _ = answer.engine.evaluate(answer.theta, False)
-    profile = objective.dispersion.profile(loss)
-    slope = np.float64(profile.slope)  # whose square may be beyond the range of numbers
-    # F_tt from d2/dU2 of the minimum: -slope^2 / F_tt; and F_t,theta = -slope * gradient
+def _with_dispersion(task: Task, answer: Answer) -> tuple[Numbers, dict[str, float]]:
+    """Coefficients and t = log dispersion at once; then the parameter by its derivative in t."""
+    loss, gradient, gram = answer.engine.evaluate(answer.theta, True)
+    assert gram is not None
+    profile = _objective_at(task, answer).dispersion.profile(loss)
+    slope, n = np.float64(profile.slope), len(gradient)  # whose square may be beyond the range of numbers
+    hessian, free = slope * gram + np.diag(task.penalty.bend), _free(task, answer)
     result: dict[str, float] = {}
     if profile.bend:
-        bend = slope**2 / -profile.bend
-        cross = np.where(np.isnan(covariance.diagonal()), 0.0, slope * gradient / bend)
-        variance = 1 / bend + float(cross @ np.nan_to_num(covariance, nan=0.0, posinf=0.0) @ cross)
-        result = _in_parameters(answer, variance**0.5 if variance > 0 else np.nan)
+        # F_tt from d2/dU2 of the minimum: -slope^2 / F_tt; and F_t,theta = -slope * gradient
+        cross = -slope * gradient
+        hessian = np.block([[hessian, cross[:, None]], [cross, slope**2 / -profile.bend]])
+        free = np.append(free, True)
+    covariance = inverse(hessian, free)
+    if profile.bend:
+        result = _in_parameters(answer, float(np.sqrt(covariance[n, n])))
+    covariance = covariance[:n, :n]
     if isinstance(task.target, Compound) and task.target.noise.power is None:
         result |= power_errors(task, answer, covariance, result.get("dispersion"))
-    return {name: result.get(name, np.nan) for name in task.target.open}
+    return covariance, {name: result.get(name, np.nan) for name in task.target.open}
 
 
 def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
