@@ -76,6 +76,18 @@ def test_standard_errors_are_those_of_the_curvature(name, link, stated, prior, r
     np.testing.assert_allclose(errors, np.sqrt(np.linalg.inv(curvature).diagonal()), rtol=tolerance)
 
 
+@pytest.mark.parametrize("name", sorted(TRUTH.keys() - {"huber"}))
+def test_a_column_that_a_lasso_leaves_out_changes_no_error(name, rng):
+    """As a second copy of another column does: the curvature of all coefficients is singular, that of others is not."""
+    X, noise = rng.normal(size=(60, 2)), FAMILY_OF[name](**({"power": 1.5} if name == "tweedie" else {}))
+    eta = CENTRE[noise.link.name] + 0.3 * X @ [1, -0.5]
+    y = FAMILY_OF[name](**TRUTH[name]).given(eta).sample(rng=rng)
+    alone = nl.fit(X, y, noise, nl.Laplace(scale=0.1), tol=1e-10)
+    twice = nl.fit(X[:, [0, 1, 1]], y, noise, nl.Laplace(scale=[0.1, 0.1, 0.05]), tol=1e-10)
+    np.testing.assert_allclose(twice.coef, [*alone.coef, 0.0], atol=1e-6)
+    np.testing.assert_allclose(twice.standard_errors, [*alone.standard_errors, np.nan], rtol=1e-6)
+
+
 def test_an_open_threshold_with_precisions_is_where_the_nll_is_least(rng):
     sample = Sample("huber", "identity", {"delta": None}, rng)
     fit = sample.fit(nl.Flat())
