@@ -181,7 +181,9 @@ def judge(problem, fit, warned):
         raise Wrong("other columns than were given", f"{fit.names} for {problem.names}")
     objective = objective_of(problem, fit)
     with np.errstate(all="ignore"):
-        reason = degenerate(Objective(problem, objective.terms, problem.parameters))
+        reason = degenerate(
+            objective if _is_shared(problem) else Objective(problem, objective.terms, problem.parameters)
+        )
         return (
             _judge_converged(problem, fit, objective, reason)
             if fit.converged
@@ -198,6 +200,13 @@ def objective_of(problem, fit):
         if problem.prior.gaussian is None and problem.family in ("gaussian", "lognormal"):
             parameters = {name: getattr(fit.noise, name) for name in parameters}  # by evidence, not by likelihood
     return Objective(problem, terms, parameters)
+
+
+def _is_shared(problem):
+    """Whether the evidence divides y between columns that reach all of it and a noise whose scale stays above 0."""
+    rows = len(problem.y) if problem.sample_weight is None else np.count_nonzero(problem.sample_weight)
+    squares = problem.prior.learned and problem.prior.gaussian is None and problem.family in ("gaussian", "lognormal")
+    return squares and rows <= problem.dense.shape[1] + problem.intercept
 
 
 def found_terms(prior, columns):

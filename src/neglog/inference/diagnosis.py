@@ -12,6 +12,8 @@ from neglog.inference.targets import LEAST_SUM
 from neglog.solvers.systems import minimum_norm
 
 KINKED = ("huber", "laplace")  # losses whose curvature says little about the columns
+SPARE = 4  # rows beyond the number of columns that are asked whether columns reach every y
+NEARLY = 1e-9  # of y: what is left of it where columns do
 MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood that rises for ever does
 
 
@@ -115,7 +117,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
             )
         else:
             sentence = _through_all(name, noise)
-    elif (not answer.converged or target.vanished(answer.noise, 1e6 * size)) and _reaches_all(task):
+    elif (not answer.converged or target.vanished(answer.noise, 1e9 * size)) and _reaches_all(task):
         sentence = _through_all(name, noise)
     elif not learned and task.penalty.smooth and not task.penalty.flat.all() and _reaches_all(task):
         sentence = (
@@ -139,32 +141,41 @@ def _through_all(name: str, noise: str) -> str:
 
 
 def _size(task: Task) -> float:
-    """The largest y, as it is fitted, of the rows that count."""
+    """The largest y, as it is fitted, of the rows that count; less the offset where that is a part of it."""
     target = task.target
     if isinstance(task, StreamedTask):
         ends = task.sums.extremes
         y = target.transformed(np.array([ends.least, ends.largest]))
+    elif task.engine.offset is not None and target.noise.link.name == "identity":
+        y = (target.y - task.engine.offset)[slice(None) if target.w is None else target.w > 0]
     else:
         y = target.y if target.w is None else target.y[target.w > 0]
     return float(np.max(np.abs(y), initial=0.0))
 
 
 def _reaches_all(task: Task) -> bool:
-    """Whether some coefficients predict every y: looked at only where there are as many columns as rows."""
-    engine, target = task.engine, task.target
-    if engine.streamed or engine.loss.classes > 1:
+    """Whether some coefficients predict every y; first those of a few rows more than there are columns, which seldom do
+    where all of them do not.
+    """
+    some = task.in_memory()
+    engine, target = some.engine, some.target
+    if engine.rows < task.engine.rows or engine.loss.classes > 1:
         return False
     counted = np.arange(engine.rows) if target.w is None else np.flatnonzero(target.w)
-    if len(counted) > engine.width:
-        return False
-    with np.errstate(all="ignore"):
-        wanted = np.asarray(target.noise.link.forward(target.y[counted]), np.float64)
+    wanted = np.asarray(target.noise.link.forward(target.y), np.float64)
     if engine.offset is not None:
-        wanted = wanted - engine.offset[counted]
+        wanted = wanted - engine.offset
+    wanted = wanted[counted]
     if not np.isfinite(wanted).all():  # a y of 0 is no mean of a log link
         return False
-    X = engine.dense_rows(counted)
+    wanted = wanted / (np.max(np.abs(wanted), initial=0.0) or 1.0)  # whose square is a number
+    step = max(1, len(counted) // (engine.width + SPARE))
+    X = engine.dense_rows(counted[::step])
     scale = np.linalg.norm(X, axis=0)
-    X = X / np.where(scale > 0, scale, 1.0)
-    left = wanted - X @ np.linalg.lstsq(X, wanted, rcond=None)[0]
-    return bool(np.linalg.norm(left) <= 1e-9 * np.linalg.norm(wanted))
+    scale = np.where(scale > 0, scale, 1.0)
+    theta = np.linalg.lstsq(X / scale, wanted[::step], rcond=None)[0] / scale
+    size = NEARLY * np.linalg.norm(wanted)
+    if np.linalg.norm(wanted[::step] - X @ theta) > size:
+        return False
+    raw = engine.with_rows(engine.y, np.ones(engine.rows)).predict(theta)[counted]
+    return bool(np.linalg.norm(wanted - raw) <= size)
