@@ -362,6 +362,38 @@ def test_ridge(kind, strength, rng):
         assert_ridge_certified(X, y, w, g, q, m, theta, dual)
 
 
+@pytest.mark.parametrize("free", [0, 1, 3, 7])
+@pytest.mark.parametrize("kind", ["plain", "factors", "copies"])
+def test_ridge_of_many_columns_from_any_start(kind, free, rng):
+    n, d = 240, 60
+    X = rng.normal(size=(n, d))
+    if kind == "factors":  # all levels beside an intercept: the columns depend on each other
+        X[:, 10:] = np.eye(50)[rng.integers(0, 50, n)]
+    if kind == "copies":  # rows that are held may be there twice, with other targets
+        X[n // 2 :] = X[: n // 2]
+    X[:, 0] = 1.0
+    y, w, g = X @ rng.normal(size=d) + rng.standard_t(2, n), rng.uniform(0.5, 2.0, n), np.zeros(d)
+    theta, active = None, None
+    for strength in (1e-3, 0.3, 40.0, 2.0):  # each from the last: where other rows are held
+        q = np.r_[np.zeros(free), np.full(d - free, strength)]
+        cold = _core.absolute_ridge(X, y, w, g, None, q, np.zeros(d))
+        warm = _core.absolute_ridge(X, y, w, g, theta, q, np.zeros(d), active)
+        misled = _core.absolute_ridge(X, y, w, g, rng.normal(size=d), q, np.zeros(d), rng.integers(0, n, d))
+        for found in (cold, warm, misled):
+            assert found[4] == OPTIMAL
+            assert_ridge_certified(X, y, w, g, q, np.zeros(d), found[0], found[2])
+            np.testing.assert_allclose(found[0], cold[0], rtol=1e-7, atol=1e-9)
+        theta, active = warm[:2]
+
+
+def test_rows_that_are_held_must_be_there():
+    one = np.ones(3), np.ones(3), np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1)
+    with pytest.raises(ValueError, match="active rows must be rows of X"):
+        _core.absolute_ridge(np.ones((3, 1)), *one, np.array([3]))
+    with pytest.raises(ValueError, match="as many rows may be active as X has columns"):
+        _core.absolute_ridge(np.ones((3, 1)), *one, np.array([0, 1]))
+
+
 def test_ridge_in_one_dimension():
     # |1 - t| + |2 - t| + |6 - t| + t^2 / 2: the slope just above 1 is -1 + 1, so 1 is the minimum, with u = 0 there.
     one = np.ones(3)

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels.hpp"
@@ -32,11 +34,18 @@ struct Ridge {
     const double* centre;    // m_j
 };
 
+// Where a search begins: theta, or null for none, and the rows that were held at zero there, if it is the minimum of a problem
+// like this one.
+struct AbsoluteStart {
+    const double* theta = nullptr;
+    std::span<const std::int64_t> active;
+};
+
 // `start`, or null for none: the closer to the minimum, the fewer pivots.
 Vertex absolute_vertex(const AbsoluteProblem& problem, const double* start, const AbsoluteLoops& loops);
 
 // The same with  + 1/2 sum_j q_j (theta_j - m_j)^2,  where the minimum is seldom a vertex: fewer rows than columns may have
 // residual zero. The status is rank_deficient, and theta the start, if the rows and the ridge leave a direction undetermined.
-Vertex absolute_ridge(const AbsoluteProblem& problem, const Ridge& ridge, const double* start, const AbsoluteLoops& loops);
+Vertex absolute_ridge(const AbsoluteProblem& problem, const Ridge& ridge, const AbsoluteStart& start, const InstructionSet& set);
 
 }  // namespace neglog

@@ -9,6 +9,8 @@
 #include <cmath>
 
 #include "absolute_rows.hpp"
+#include "absolute_start.hpp"
+#include "saddle.hpp"
 
 namespace neglog {
 namespace {
@@ -17,11 +19,13 @@ constexpr double slowest_pivot = 1e-10;     // a residual that moves slower than
 constexpr double multiplier_slack = 1e-10;  // rounding in multipliers, relative to the weight
 constexpr double residual_slack = 1e-13;    // rounding in residuals, relative to targets and parameters
 constexpr double arrived = 1e-12;           // a way this short, relative to the parameters, is rounding
+constexpr double nearly_arrived = 1e-9;     // the same while the inverse is changed, not new
+constexpr std::size_t wide_enough = 20;      // columns from which a whole basis is too dear
 
 class ActiveSets {
   public:
-    ActiveSets(const AbsoluteProblem& problem, const Ridge& ridge, const AbsoluteLoops& loops)
-        : rows_(problem, loops), loops_(loops), m_(rows_.m), d_(rows_.d), wide_(2 * d_), y_(rows_.y), strength_(d_), centre_(d_),
+    ActiveSets(const AbsoluteProblem& problem, const Ridge& ridge, const InstructionSet& set)
+        : rows_(problem, set.absolute), set_(set), loops_(set.absolute), m_(rows_.m), d_(rows_.d), wide_(2 * d_), y_(rows_.y), strength_(d_), centre_(d_),
           target_(wide_), residual_(y_.size()), side_(y_.size()), rest_(d_), line_(m_, y_.size()), lanes_(8 * d_), move_(d_),
           row_(wide_), image_(wide_) {
         for (std::size_t j = 0; j < d_; ++j) {
@@ -30,11 +34,12 @@ class ActiveSets {
         }
     }
 
-    Vertex solve(const double* start);
+    Vertex solve(const AbsoluteStart& start);
 
   private:
     double* inverse(std::size_t i) { return inverse_.data() + i * wide_; }
     double multiplier(std::size_t k) const { return -target_[d_ + k]; }
+    bool begin_near(const AbsoluteStart& start);
     bool factor();
     void aim();
     void refresh();
@@ -47,9 +52,10 @@ class ActiveSets {
     void leave(std::size_t k);
     void replace(std::size_t k, std::size_t row);
     bool way_to_target();
-    VertexStatus descend(std::size_t& steps);
+    VertexStatus descend(std::size_t& steps);  // from the rows whose equations are factored
 
     ScaledRows rows_;
+    const InstructionSet& set_;
     const AbsoluteLoops& loops_;
     const std::size_t m_, d_, wide_;
     Numbers y_;  // the targets, moved while ties are being broken
@@ -66,38 +72,12 @@ class ActiveSets {
     std::uint64_t seed_ = 0;
 };
 
-// The inverse anew, by Gauss-Jordan with row pivoting; rows and columns are scaled to size one. False if there is none.
+// The inverse anew. False if there is none.
 bool ActiveSets::factor() {
-    const std::size_t n = d_ + active_.size(), w = 2 * n;
-    Numbers a(n * w, 0.0), scales(n);
-    for (std::size_t j = 0; j < d_; ++j) {
-        scales[j] = 1.0 / std::sqrt(std::max(strength_[j], 1.0));
-        a[j * w + j] = strength_[j] * scales[j] * scales[j];
-    }
-    for (std::size_t k = 0; k < active_.size(); ++k) {
-        rows_.read_row(active_[k], row_.data());
-        double largest = 1e-300;
-        for (std::size_t j = 0; j < d_; ++j) largest = std::max(largest, std::abs(row_[j] * scales[j]));
-        scales[d_ + k] = 1.0 / largest;
-        for (std::size_t j = 0; j < d_; ++j) a[(d_ + k) * w + j] = a[j * w + d_ + k] = row_[j] * scales[j] / largest;
-    }
-    for (std::size_t i = 0; i < n; ++i) a[i * w + n + i] = 1.0;
-    for (std::size_t k = 0; k < n; ++k) {
-        std::size_t best = k;
-        for (std::size_t i = k + 1; i < n; ++i)
-            if (std::abs(a[i * w + k]) > std::abs(a[best * w + k])) best = i;
-        double* row = a.data() + k * w;
-        if (best != k) std::swap_ranges(row, row + w, a.data() + best * w);
-        if (!(std::abs(row[k]) > 1e-15)) return false;
-        const double scale = 1.0 / row[k];
-        for (std::size_t j = k; j < w; ++j) row[j] *= scale;
-        for (std::size_t i = 0; i < n; ++i)
-            if (i != k && a[i * w + k] != 0) loops_.add_multiple(w - k, -a[i * w + k], row + k, a.data() + i * w + k);
-    }
-    for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j) inverse(i)[j] = 0.5 * (a[i * w + n + j] + a[j * w + n + i]) * scales[i] * scales[j];
+    Numbers held(active_.size() * d_);
+    for (std::size_t k = 0; k < active_.size(); ++k) rows_.read_row(active_[k], held.data() + k * d_);
     since_factor_ = 0;
-    return true;
+    return saddle_inverse(set_, {strength_, held}, inverse_.data(), wide_);
 }
 
 // Where the equations point; refined while the inverse is new.
@@ -155,7 +135,7 @@ std::size_t ActiveSets::most_violated() {
         if (!(slope > 0)) continue;
         double length = 1e-300;
         const double* edge = inverse(d_ + k);
-        for (std::size_t j = 0; j < d_; ++j) length += rows_.gram[j * d_ + j] * edge[j] * edge[j];
+        for (std::size_t j = 0; j < d_; ++j) length += rows_.squares[j] * edge[j] * edge[j];
         if (slope * slope / length > steepest) steepest = slope * slope / length, best = k;
     }
     return best;
@@ -249,14 +229,14 @@ bool ActiveSets::way_to_target() {
         move_[j] = target_[j] - theta_[j];
         way += move_[j] * move_[j], size += target_[j] * target_[j];
     }
-    return way > arrived * arrived * size;
+    const double rounding = since_factor_ == 0 ? arrived : nearly_arrived;
+    return way > rounding * rounding * size;
 }
 
 VertexStatus ActiveSets::descend(std::size_t& steps) {
     const std::size_t limit = 2000 + m_ + 100 * d_, refactor_every = std::max<std::size_t>(50, d_);
     std::size_t standstills = 0, unsettled = 0;
     bool there = false;  // the last step went all the way to the target
-    if (!factor()) return VertexStatus::rank_deficient;
     refresh();
     for (;; ++steps) {
         if (steps >= limit) return VertexStatus::pivot_limit;
@@ -330,12 +310,36 @@ VertexStatus ActiveSets::descend(std::size_t& steps) {
     }
 }
 
-Vertex ActiveSets::solve(const double* start) {
-    theta_ = rows_.start(start);
-    active_ = rows_.choose_basis(theta_);
+// Holds the rows of another solution, or a few that a rough one suggests: a whole basis costs more to choose than to find, unless
+// there are few columns. False if their equations have no solution.
+bool ActiveSets::begin_near(const AbsoluteStart& start) {
+    const bool known = start.theta && !start.active.empty();
+    if (!known && (d_ < wide_enough || m_ == 0)) return false;
+    rows_.measure_columns();
+    if (known) {
+        theta_ = rows_.scaled(start.theta);
+        active_.assign(start.active.begin(), start.active.end());
+    } else {
+        RidgeStart rough = smoothed_start(rows_, strength_, centre_, start.theta, set_);
+        theta_ = std::move(rough.theta), active_ = std::move(rough.active);
+    }
+    return factor();
+}
+
+Vertex ActiveSets::solve(const AbsoluteStart& start) {
     inverse_.assign(wide_ * wide_, 0.0);
     Vertex vertex;
-    vertex.status = descend(vertex.pivots);
+    const bool begun = begin_near(start);
+    if (begun) vertex.status = descend(vertex.pivots);
+    if (!begun || vertex.status == VertexStatus::pivot_limit) {
+        y_ = rows_.y, perturbed_ = false;
+        std::fill(side_.begin(), side_.end(), 0.0);
+        theta_ = rows_.start(start.theta);
+        active_ = rows_.choose_basis(theta_);
+        std::size_t more = 0;
+        vertex.status = factor() ? descend(more) : VertexStatus::rank_deficient;
+        vertex.pivots += more;
+    }
     vertex.theta.resize(d_), vertex.dual.resize(m_);
     for (std::size_t j = 0; j < d_; ++j) vertex.theta[j] = theta_[j] * rows_.column[j];
     for (std::size_t i = 0; i < m_; ++i) vertex.dual[i] = rows_.problem.weight[i] * side_[i];
@@ -349,8 +353,8 @@ Vertex ActiveSets::solve(const double* start) {
 
 }  // namespace
 
-Vertex absolute_ridge(const AbsoluteProblem& problem, const Ridge& ridge, const double* start, const AbsoluteLoops& loops) {
-    return ActiveSets(problem, ridge, loops).solve(start);
+Vertex absolute_ridge(const AbsoluteProblem& problem, const Ridge& ridge, const AbsoluteStart& start, const InstructionSet& set) {
+    return ActiveSets(problem, ridge, set).solve(start);
 }
 
 }  // namespace neglog

@@ -46,6 +46,20 @@ Numbers ScaledRows::start(const double* given) {
     const bool few = m <= std::max<std::size_t>(20 * d, 400);
     measure(!given && few ? std::max<std::size_t>(m, 1) : std::max<std::size_t>(256, 6 * d));
     if (!given) return few ? least_squares() : minimum_of_sample(std::max(10 * d, m / 8));
+    return scaled(given);
+}
+
+void ScaledRows::measure_columns() {
+    squares.assign(d, 0.0);
+    Numbers values(d);
+    const std::size_t stride = std::max<std::size_t>(1, m / std::max<std::size_t>(256, 6 * d));
+    for (std::size_t i = 0; i < m; i += stride) {
+        read_row(i, values.data());
+        for (std::size_t j = 0; j < d; ++j) squares[j] += weight[i] / row[i] * values[j] * values[j];
+    }
+}
+
+Numbers ScaledRows::scaled(const double* given) const {
     Numbers theta(d);
     for (std::size_t j = 0; j < d; ++j) theta[j] = given[j] / column[j];
     return theta;
@@ -62,7 +76,8 @@ void ScaledRows::measure(std::size_t sample) {
             if (values[j] != 0) loops.add_multiple(j + 1, weight[i] / row[i] * values[j], values.data(), gram.data() + j * d);
     }
     double largest = 0.0;
-    for (std::size_t j = 0; j < d; ++j) largest = std::max(largest, gram[j * d + j]);
+    squares.resize(d);
+    for (std::size_t j = 0; j < d; ++j) squares[j] = gram[j * d + j], largest = std::max(largest, squares[j]);
     for (std::size_t j = 0; j < d; ++j) {
         gram[j * d + j] += 1e-10 * (largest > 0 ? largest : 1.0);
         for (std::size_t k = j + 1; k < d; ++k) gram[j * d + k] = gram[k * d + j];
@@ -72,8 +87,7 @@ void ScaledRows::measure(std::size_t sample) {
         double* values_j = cholesky_.data() + j * d;
         for (std::size_t k = 0; k <= j; ++k) {
             const double* values_k = cholesky_.data() + k * d;
-            double sum = values_j[k];
-            for (std::size_t l = 0; l < k; ++l) sum -= values_j[l] * values_k[l];
+            const double sum = values_j[k] - inner(k, values_j, values_k);
             values_j[k] = k < j ? sum / values_k[k] : std::sqrt(std::max(sum, 1e-12 * largest + 1e-300));
         }
     }
@@ -118,9 +132,7 @@ bool ScaledRows::accept(std::size_t i, double fraction, Indices& basis) {
     read_row(i, z);
     for (std::size_t j = 0; j < d; ++j) {
         const double* values = cholesky_.data() + j * d;
-        double sum = z[j];
-        for (std::size_t l = 0; l < j; ++l) sum -= values[l] * z[l];
-        z[j] = sum / values[j];
+        z[j] = (z[j] - inner(j, values, z)) / values[j];
     }
     const double before = inner(z, z);
     for (int twice = 0; twice < 2; ++twice) {

@@ -26,6 +26,9 @@ class ScaledRows {
 
     // The start in scaled columns; without one, the minimum of a sample or, for few rows, least squares.
     Numbers start(const double* given);
+    // What there is to measure where no basis is chosen: `squares`.
+    void measure_columns();
+    Numbers scaled(const double* theta) const;
     // Rows with small residuals at theta that are well apart from each other; as many as the rank of X.
     Indices choose_basis(const Numbers& theta);
 
@@ -33,9 +36,10 @@ class ScaledRows {
         const double* row = problem.x + i * d;
         for (std::size_t j = 0; j < d; ++j) to[j] = row[j] * column[j] * this->row[i];
     }
-    double inner(const double* a, const double* b) const {
+    double inner(const double* a, const double* b) const { return inner(d, a, b); }
+    double inner(std::size_t n, const double* a, const double* b) const {
         double out;
-        loops.inner_products(1, d, a, b, &out);
+        loops.inner_products(1, n, a, b, &out);
         return out;
     }
 
@@ -47,6 +51,7 @@ class ScaledRows {
     Numbers y, weight, linear;  // rows padded to whole panels
     double typical = 1.0;       // the median size of targets that are not zero
     Numbers gram;               // of some rows: measures the length of edges
+    Numbers squares;            // its diagonal
 
   private:
     void measure(std::size_t sample);

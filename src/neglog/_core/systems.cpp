@@ -90,6 +90,15 @@ void Factor::solve(const double* right, double* x) const {
     for (std::size_t i = 0; i < n_; ++i) x[i] *= scale_[i];
 }
 
+void Factor::solve_half(std::size_t width, double* rows) const {
+    for (std::size_t i = 0; i < n_; ++i) {
+        double* own = rows + i * width;
+        for (std::size_t j = 0; j < width; ++j) own[j] *= scale_[i];
+        for (std::size_t k = 0; k < i; ++k) set_.absolute.add_multiple(width, -row(i)[k], rows + k * width, own);
+        for (std::size_t j = 0; j < width; ++j) own[j] /= row(i)[i];
+    }
+}
+
 double solve_positive(const InstructionSet& set, std::size_t n, const double* matrix, const double* right, double* x, std::size_t threads) {
     const Factor factor(set, n, matrix, threads);
     if (factor.smallest_pivot() > 0) factor.solve(right, x);

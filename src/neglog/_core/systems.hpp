@@ -21,6 +21,8 @@ class Factor {
     std::size_t size() const { return n_; }
     // x may be right itself.
     void solve(const double* right, double* x) const;
+    // n rows of `width` numbers become L^-1 times themselves, where L L' is the matrix.
+    void solve_half(std::size_t width, double* rows) const;
 
   private:
     bool scale_rows(const double* matrix);

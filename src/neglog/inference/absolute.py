@@ -69,11 +69,15 @@ def solve_absolute(task: Task, near: Answer | None = None) -> Answer:
         answer.certificate = constant
         return answer
     theta = None if near is None else near.theta
+    basis = None if near is None or near.certificate is None else near.certificate.basis
     rounds = 0
     while True:
         rounds += 1
         close = theta is not None
-        solution = least_absolute(data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta, close=close)
+        solution = least_absolute(
+            data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta, close=close, basis=basis
+        )
+        basis = solution.basis
         theta = at_kinks(solution, penalty, data.rows)
         following = dispersion.profile(absolute_loss(data, data.residuals(theta))).dispersion
         moved = abs(following / phi - 1)

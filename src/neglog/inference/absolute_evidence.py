@@ -6,6 +6,7 @@ in turn at every s. The information of the rows is that of one matrix over b^2, 
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class AbsoluteEvidence:
         self.data = EngineRows(counted_rows(task.engine))
         self.total = task.target.total()
         self.theta: Numbers | None = None
+        self.basis: Any = None
         spread = absolute_loss(self.data, self.data.y - np.median(self.data.y))
         self.noise_scale = task.target.dispersion().profile(spread).dispersion or 1.0
         self.values = self._eigenvalues()
@@ -65,8 +67,10 @@ class AbsoluteEvidence:
         """At q = exp(-2 place)."""
         q = float(np.exp(-2 * place))
         ridge = q * self.unit**2, self.centre
-        solution = least_absolute(self.data, None, None, ridge, self.theta, close=self.theta is not None)
-        theta = self.theta = solution.theta
+        close = self.theta is not None
+        solution = least_absolute(self.data, None, None, ridge, self.theta, close=close, basis=self.basis)
+        theta, self.basis = solution.theta, solution.basis
+        self.theta = theta
         loss = absolute_loss(self.data, self.data.residuals(theta))
         noise = self.task.target.filled(self.task.target.dispersion().profile(loss).dispersion)
         b = self.noise_scale = noise.scale
@@ -80,5 +84,6 @@ class AbsoluteEvidence:
         nothing = np.zeros(len(theta))
         penalty = Penalty(per_square * self.unit**2, self.centre, nothing, nothing)
         answer = Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty)
+        answer.certificate = solution
         effective = float(np.sum(self.values / b**2 / spread))
         return Evidence(place, -0.5 * np.log(per_square), float(value), squares * per_square, effective, answer)

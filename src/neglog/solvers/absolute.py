@@ -170,11 +170,13 @@ def least_absolute(
     start: Doubles | None = None,
     *,
     close: bool = False,
+    basis: Integers | None = None,
 ) -> AbsoluteSolution:
     """Minimises the absolute loss of `data` and of a few extra rows, plus linear' theta, plus a ridge (q, m).
 
     A Laplace prior on theta_j is an extra row: target its centre, weight its rate. A Gaussian prior is a ridge. A
-    start that is `close`, as the minimum at another strength of the prior, is looked about in a narrow band first.
+    start that is `close`, as the minimum at another strength of the prior, is looked about in a narrow band first;
+    of a solution under another ridge, `basis` may be given too.
     """
     d = data.columns
     X, y, w = extra_rows or (np.empty((0, d)), np.empty(0), np.empty(0))
@@ -187,9 +189,9 @@ def least_absolute(
     )
     narrow = NARROW * (d + len(y)) + 200
     if close and start is not None and 2 * narrow <= data.rows:
-        return _Search(data, terms).in_bands(start, narrow)
+        return _Search(data, terms, basis).in_bands(start, narrow)
     if data.rows <= max(DIRECT, 10 * d):
-        return _Search(data, terms).all_rows(start)
+        return _Search(data, terms, basis).all_rows(start)
     return _Search(data, terms).in_bands(_from_sample(data, terms) if start is None else start)
 
 
@@ -220,8 +222,9 @@ def _from_sample(data: AbsoluteData, terms: _Terms) -> Doubles:
 class _Search:
     """The state of one search: the band of rows that are solved, and the sum over all others."""
 
-    def __init__(self, data: AbsoluteData, terms: _Terms) -> None:
+    def __init__(self, data: AbsoluteData, terms: _Terms, held: Integers | None = None) -> None:
         self.data, self.terms = data, terms
+        self.held = held  # rows that were at zero in the last solution
         self.rounds = self.pivots = 0
 
     def all_rows(self, start: Doubles | None) -> AbsoluteSolution:
@@ -308,9 +311,24 @@ class _Search:
         if not np.any(terms.strength):
             theta, self.basis, self.dual, pivots, status = _core.absolute_vertex(self.X, self.y, self.w, linear, start)
         else:
-            theta, self.basis, self.dual, pivots, status = _with_ridge(self.X, self.y, self.w, linear, start, terms)
+            active = None if start is None else self._held_in_band()
+            solved = _with_ridge(self.X, self.y, self.w, linear, start, terms, active)
+            theta, self.basis, self.dual, pivots, status = solved
+            self.held = self._numbers()[self.basis]
         self.rounds, self.pivots = self.rounds + 1, self.pivots + pivots
         return theta, Status(status)
+
+    def _numbers(self) -> Integers:
+        """Of the rows that are solved: those of the band, then the extra ones."""
+        return np.concatenate([self.band, self.data.rows + np.arange(len(self.terms.extra[1]))])
+
+    def _held_in_band(self) -> Integers | None:
+        """Where the rows that were held at zero are now."""
+        if self.held is None or not len(self.held):
+            return None
+        numbers = self._numbers()
+        places = np.minimum(np.searchsorted(numbers, self.held), len(numbers) - 1)
+        return places[numbers[places] == self.held]
 
     def _rounding(self, theta: Doubles) -> float:
         """How large a residual that should be zero can come out."""
@@ -337,7 +355,7 @@ class _Search:
         loss += float(np.sum(weight * np.abs(residuals[outside]) - outside_dual * residuals[outside]))
         loss += float(np.sum(np.where(q > 0, 0.5 * excess**2 / np.where(q > 0, q, 1.0), np.abs(excess * theta))))
 
-        rows = np.concatenate([self.band, self.data.rows + np.arange(len(self.terms.extra[1]))])
+        rows = self._numbers()
         ties = (np.abs(near) <= level) | (self.dual != self.w * np.sign(near))
         ties[self.basis] = False
         return AbsoluteSolution(
@@ -356,10 +374,16 @@ class _Search:
 
 
 def _with_ridge(
-    X: Doubles, y: Doubles, w: Doubles, linear: Doubles, start: Doubles | None, terms: _Terms
+    X: Doubles,
+    y: Doubles,
+    w: Doubles,
+    linear: Doubles,
+    start: Doubles | None,
+    terms: _Terms,
+    active: Integers | None = None,
 ) -> tuple[Doubles, Integers, Doubles, int, int]:
     """As the native solver; where columns without ridge are linearly dependent, some get theta = 0."""
-    solved = _core.absolute_ridge(X, y, w, linear, start, terms.strength, terms.centre)
+    solved = _core.absolute_ridge(X, y, w, linear, start, terms.strength, terms.centre, active)
     if solved[-1] != Status.RANK_DEFICIENT:
         return solved
     from scipy.linalg import qr

@@ -14,6 +14,7 @@ nb::ndarray<nb::numpy, Number, nb::ndim<1>> owned(std::vector<Number> values) {
 }
 
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Array>
@@ -24,7 +25,8 @@ bool is_finite(const Array& array) {
 }
 
 auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start,
-                      const std::optional<Vector>& strength, const std::optional<Vector>& centre) {
+                      const std::optional<Vector>& strength, const std::optional<Vector>& centre,
+                      const std::optional<Rows>& active_rows) {
     const AbsoluteProblem problem{x.shape(0), x.shape(1), x.data(), y.data(), w.data(), linear.data()};
     if (y.size() != problem.rows || w.size() != problem.rows) throw nb::value_error("X, y and w differ in their rows");
     for (const auto& vector : {std::optional(linear), start, strength, centre})
@@ -36,10 +38,15 @@ auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const V
     for (std::size_t j = 0; strength && j < strength->size(); ++j) usable = usable && strength->data()[j] >= 0;
     if (!usable) throw nb::value_error("all numbers must be finite, weights positive and strengths not negative");
     const double* first = start ? start->data() : nullptr;
+    AbsoluteStart begin{first, {}};
+    if (active_rows) begin.active = {active_rows->data(), active_rows->size()};
+    for (const std::int64_t row : begin.active)
+        if (row < 0 || static_cast<std::size_t>(row) >= problem.rows) throw nb::value_error("active rows must be rows of X");
+    if (begin.active.size() > problem.columns) throw nb::value_error("at most as many rows may be active as X has columns");
     Vertex vertex;
     {
         nb::gil_scoped_release release;
-        vertex = strength && centre ? absolute_ridge(problem, {strength->data(), centre->data()}, first, active->absolute)
+        vertex = strength && centre ? absolute_ridge(problem, {strength->data(), centre->data()}, begin, *active)
                                     : absolute_vertex(problem, first, active->absolute);
     }
     return std::make_tuple(owned(std::move(vertex.theta)), owned(std::vector<std::int64_t>(vertex.basis.begin(), vertex.basis.end())),
@@ -47,14 +54,15 @@ auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const V
 }
 
 auto absolute_vertex_of(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start) {
-    return absolute_minimum(x, y, w, linear, start, std::nullopt, std::nullopt);
+    return absolute_minimum(x, y, w, linear, start, std::nullopt, std::nullopt, std::nullopt);
 }
 
 }  // namespace
 
 void define_absolute(nb::module_& m) {
     m.def("absolute_vertex", &absolute_vertex_of, "X"_a, "y"_a, "w"_a, "linear"_a, "start"_a.none());
-    m.def("absolute_ridge", &absolute_minimum, "X"_a, "y"_a, "w"_a, "linear"_a, "start"_a.none(), "strength"_a, "centre"_a);
+    m.def("absolute_ridge", &absolute_minimum, "X"_a, "y"_a, "w"_a, "linear"_a, "start"_a.none(), "strength"_a, "centre"_a,
+          "active"_a.none() = nb::none());
 }
 
 }  // namespace neglog
