@@ -80,6 +80,23 @@ def test_a_laplace_prior_with_an_open_scale_takes_few_passes(seed, passes):
     assert len(passes) < 200
 
 
+def test_many_columns_that_explain_most_of_y_take_few_passes(passes):
+    rng = np.random.default_rng(2)
+    X = np.hstack([rng.normal(size=(600, 10)), np.eye(90)[rng.integers(0, 90, 600)]])
+    rows, prior = Rows(X, X @ rng.normal(size=100) * 50 + rng.standard_t(2, size=600)), nl.Gaussian(scale=100.0)
+    fit = nl.fit(rows.X, rows.y, nl.Huber(), prior)
+    check_optimal(fit, rows, nl.Huber(), prior, atol=1e-5)
+    assert len(passes) < 25  # 92 from the median of y
+
+
+def test_a_learned_prior_goes_from_one_fit_to_the_next(passes):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 6))
+    fit = nl.fit(X, X[:, 0] + rng.standard_t(2, size=300), nl.Huber(), nl.Gaussian(scale=None))
+    assert fit.converged
+    assert len(passes) < 24  # 29 where each begins at the median of y
+
+
 # ---- an open threshold -----------------------------------------------------------------------------------------------
 
 

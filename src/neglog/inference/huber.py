@@ -14,7 +14,9 @@ from neglog.inference.targets import HuberTarget
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton
+from neglog.solvers.systems import newton_step
 
+MANY = 40  # coefficients from which on it pays to begin at least squares
 NARROW = 0.3  # of the median residual: rows beyond a smaller threshold have no curvature to step by
 TIGHTER = 0.1  # each threshold beside the one before, on the way to a narrow one
 SETTLED = 1e-10  # relative change of a scale below which none counts
@@ -82,6 +84,11 @@ def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> 
 
     matrix = None
     rows = task.sample() if near is None else None
+    if near is None and task.engine.width > MANY and not wide.streamed:
+        closer = _from_squares(task, rows, spread)
+        if closer is not None:
+            tau = 1 / closer[1]
+            theta = np.insert(closer[0] * tau, place, -tau)
     if rows is not None:
         first = newton(objective(wide.take(rows), rows), theta, 0.3, 50)
         theta, matrix = first.point.theta, None if first.null is not None else first.point.hessian
@@ -98,6 +105,27 @@ def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> 
     if answer.null is not None:
         answer.null = np.delete(answer.null, place, axis=0)
     return answer
+
+
+def _from_squares(task: Task, rows: slice | None, spread: float) -> tuple[Numbers, float] | None:
+    """Least squares and the scale of what they leave, unless that is more than the median of y leaves: many columns may
+    explain most of y, and from the median of y it is then a long way.
+    """
+    engine, share = task.engine, 1.0
+    if rows is not None:
+        engine, share = engine.take(rows), task.weight_of(rows) / task.target.total()
+    gram, found = engine.moments(), None
+    if not np.isfinite(gram).all():
+        return None
+    for _ in range(3):  # the less is left, the less the prior counts
+        strength = share * (spread / 0.6745) ** 2 * task.penalty.bend
+        right = gram[:-1, -1] + strength * task.penalty.centre
+        theta = newton_step(gram[:-1, :-1] + np.diag(strength), -right).x
+        left = float(np.median(np.abs(engine.y - engine.predict(theta))))
+        if not 0 < left < spread:
+            break
+        found, spread = (theta, left / 0.6745), left
+    return found
 
 
 def _search_scale(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:

@@ -42,7 +42,7 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     if isinstance(target, HuberTarget) and target.noise.delta is None:
         return solve_threshold(task, target, near)
     if isinstance(target, HuberTarget):
-        return solve_huber(task, target) if target.open else solve_stated(task, target, theta)
+        return solve_huber(task, target, near) if target.open else solve_stated(task, target, theta)
     if isinstance(target, Squares) and target.noise.link.name == "identity":
         return _solve_squares(task)
     return solve_general(task, theta, curvature)
