@@ -320,7 +320,10 @@ def is_minimum(objective, found):
     parameters = objective.filled(found.x)
     middle = 1.02 < parameters.get("power", 1.5) < 1.98 if "power" in objective.open else True
     middle = middle and (0.05 < parameters["delta"] < 5 if "delta" in objective.open else True)
-    flat = np.linalg.eigvalsh(found.information[: objective.width, : objective.width]) if objective.width else [1.0]
+    information = found.information[: objective.width, : objective.width]
+    if not np.all(np.isfinite(information)) or np.abs(information).max(initial=0.0) > 1e150:
+        return False
+    flat = np.linalg.eigvalsh(information) if objective.width else [1.0]
     return bool(away < 1e-3 and inside and tame and middle and (flat[0] >= -1e-9 * max(flat[-1], 1e-300)))
 
 

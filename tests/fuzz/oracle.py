@@ -425,7 +425,8 @@ def _unit_values(matrix):
     if np.any(diagonal <= 0):
         return np.array([-1.0, 1.0])
     unit = 1 / np.sqrt(diagonal)
-    return np.linalg.eigvalsh(matrix * unit * unit[:, None])
+    matrix = matrix * unit * unit[:, None]
+    return np.linalg.eigvalsh(matrix) if np.all(np.isfinite(matrix)) else np.array([-1.0, 1.0])
 
 
 def _decrement(gradient, matrix):

@@ -26,6 +26,7 @@ WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 
 def solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers | None = None) -> Answer:
     """From some coefficients on, with a curvature like that there, if these are given."""
+    given = theta is not None
     theta = start(task) if theta is None else theta
     objective = task.objective(task.engine)
     if task.penalty.smooth and curvature is not None:
@@ -34,6 +35,8 @@ def solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers |
         solution = _minimise_smooth(task, objective, theta)
     else:
         solution = _minimise_absolute(task, objective, theta)
+    if given and not np.isfinite(solution.point.value):  # some row has no mean where it was to begin
+        return solve_general(task)
     domain = domain_of(task.engine.loss)
     if domain is None or task.engine.streamed or not np.isfinite(solution.point.value):
         return answer_of(task, solution)

@@ -74,7 +74,7 @@ def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> 
     theta[place] = -tau
     if wide.intercept:
         theta[0] = centre * tau
-    if near is not None and near.noise.scale > 0:
+    if near is not None and not has_vanished(target, near.noise.scale):
         tau = 1 / near.noise.scale
         theta = np.insert(near.theta * tau, place, -tau)
 
@@ -148,7 +148,7 @@ def _search_scale(task: Task, target: HuberTarget, near: Answer | None = None) -
         best = huber_scale(sums, total, known.noise.scale)
         return total - value, float(np.log(best)) if best > 0 else -np.inf
 
-    first = x = float(np.log(_rough_scale(task, near)))
+    first = x = float(np.log(_rough_scale(task, target, near)))
     low, high, reach = -np.inf, np.inf, 1.0
     enough = min(max(1e-3 * task.tol, SETTLED), 1e-6)
     before: tuple[float, float] | None = None
@@ -182,8 +182,13 @@ def _vanished(target: HuberTarget) -> float:
     return float(1e-18 * np.max(np.abs(target.y))) or 1e-320
 
 
-def _rough_scale(task: Task, near: Answer | None) -> float:
-    if near is not None and near.noise.scale > 0:
+def has_vanished(target: HuberTarget, scale: float) -> bool:
+    """Whether a scale stands for 0: nothing is near it."""
+    return not scale > 1e-16 * max(float(np.max(np.abs(target.y))), 1e-300)
+
+
+def _rough_scale(task: Task, target: HuberTarget, near: Answer | None) -> float:
+    if near is not None and not has_vanished(target, near.noise.scale):
         return float(near.noise.scale)
     some = task.in_memory()
     location = np.asarray(some.target.noise.link.inverse(some.engine.predict(start(some))))

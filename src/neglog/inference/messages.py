@@ -23,6 +23,8 @@ def message_of(task: Task, answer: Answer) -> str:
 
 def _failure(task: Task, answer: Answer) -> str:
     distance = f"about {answer.decrement:.2g} posterior standard deviations from the optimum"
+    if not np.isfinite(answer.decrement):
+        return _beyond_numbers(task, answer)
     if answer.stuck:
         return (
             f"Not converged: after {answer.iterations} iterations no step lowers the objective further, {distance}. "
@@ -33,6 +35,20 @@ def _failure(task: Task, answer: Answer) -> str:
         f"Not converged: stopped after {answer.iterations} iterations (max_iter={task.max_iter}), {distance}. "
         "Raise max_iter; if that does not help, look for columns that are nearly collinear, for a link whose mean "
         "leaves its domain, or hold the coefficients by a prior such as Gaussian(scale=...)."
+    )
+
+
+def _beyond_numbers(task: Task, answer: Answer) -> str:
+    """Where the objective or its curvature is infinite or no number, and no step is to be had."""
+    target, link = task.in_memory().target, answer.noise.link.name
+    where = "where the search began" if answer.iterations == 0 else f"after {answer.iterations} iterations"
+    start = f"The likelihood or its curvature is beyond the range of numbers {where}: "
+    size = float(np.max(np.abs(target.y), initial=0.0))
+    if size == 0:
+        return f"{start}every y is 0, which is not the mean of any raw prediction of the {link} link. Take another link."
+    return (
+        f"{start}y, of at most {size:.2g}, or a column is too large or too small for the {link} link. State it in "
+        "another unit, or take another link."
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.inference.answer import Answer, Task, sample_nll
-from neglog.inference.huber import solve_huber, solve_stated
+from neglog.inference.huber import has_vanished, solve_huber, solve_stated
 from neglog.inference.targets import HuberTarget, with_precision
 from neglog.solvers import scalar
 
@@ -30,7 +30,10 @@ def solve_threshold(task: Task, target: HuberTarget, near: Answer | None = None)
         if task.engine.streamed:
             small = task.in_memory()
             assert isinstance(small.target, HuberTarget)
-            first, step = float(np.log(solve_threshold(small, small.target).noise.delta)), 0.03
+            rough = solve_threshold(small, small.target)
+            first, step = float(np.log(rough.noise.delta)), 0.03
+            if target.noise.scale is None and has_vanished(small.target, rough.noise.scale):
+                return _at_threshold(task, target, first, None)[1]
         elif near is not None:
             first, step = float(np.log(near.noise.delta)), 0.1
             low, high = max(low, first - 1), min(high, first + 1)
@@ -77,7 +80,7 @@ def _best_threshold(task: Task, target: HuberTarget) -> tuple[float, Answer]:
         slope, last = _at_threshold(rough, target, float(x), last)
         slopes.insert(0, slope)
         answers.insert(0, last)
-        if not np.isfinite(slope) or last.noise.scale <= 1e-16 * max(np.max(np.abs(target.y)), 1e-300):
+        if not np.isfinite(slope) or has_vanished(target, last.noise.scale):
             return 0.0, last  # residuals of 0: no threshold is better than another
     values = [nats(answer) for answer in answers]
     optima = [i for i in range(len(grid) - 1) if slopes[i] < 0 <= slopes[i + 1]]

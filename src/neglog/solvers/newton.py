@@ -63,7 +63,7 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
             point = objective.at(point.theta, True)
             continue
         following = line_search(lambda t: objective.at(t, True), point, step.x, decrement, objective.lost(point))
-        if following is None:
+        if following is None or np.array_equal(following.theta, point.theta):
             # a step whose gain drowns in rounding errors is still the right one: it is made of slopes, not of that gain
             arrived = 0.5 * decrement**2 <= objective.lost(point) and step.leak <= max(tol, 1e-6)
             end = objective.after(point, step.x, 0.5 * decrement**2) if arrived else point
