@@ -74,8 +74,8 @@ def absolute_vertex(
     X: Doubles, y: Doubles, w: Doubles, linear: Doubles, start: Doubles | None
 ) -> tuple[Doubles, NDArray[int64], Doubles, int, int]: ...
 
-# The same with + 1/2 sum strength (theta - centre)^2; 1 means that nothing was solved: a direction is undetermined. Where
-# the start is the minimum of a problem like this one, `active` are the rows that fixed it.
+# The same with + 1/2 sum strength (theta - centre)^2; 1 means that nothing was solved: a direction is undetermined.
+# Where the start is the minimum of a problem like this one, `active` are the rows that fixed it.
 def absolute_ridge(
     X: Doubles,
     y: Doubles,

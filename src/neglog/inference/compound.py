@@ -46,8 +46,9 @@ class Compound(Amounts):
 
     @property
     def ridged(self) -> bool:
-        """Whether the nll may have many valleys in a dispersion that is open."""
-        return self.noise.dispersion is None and 1 < self.power < SMOOTH_FROM
+        """Whether the nll may have many valleys in a dispersion that is open, of which none was chosen."""
+        chosen = self.__dict__.get("_near") is not None
+        return self.noise.dispersion is None and 1 < self.power < SMOOTH_FROM and not chosen
 
     def at_power(self, power: float, log_dispersion: float | None = None) -> "Compound":
         """The same target with the power stated; what is known about its positive rows is shared. The dispersion is

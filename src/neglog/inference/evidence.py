@@ -79,7 +79,8 @@ def _holding(task: Task, prior: Any, units: Numbers) -> Task | None:
     noise = solve(replace(task, penalty=weak)).noise
     stated: Target
     if isinstance(target, Compound):
-        stated = target.at_power(noise.power)
+        known = np.isfinite(noise.dispersion) and noise.dispersion > 0
+        stated = target.at_power(noise.power, float(np.log(noise.dispersion)) if known else None)
     else:
         assert isinstance(target, HuberTarget)
         stated = target.at_threshold(noise.delta)

@@ -52,15 +52,18 @@ def solve_power(task: Task, near: Answer | None = None) -> Answer:
         places = [Place(found.noise.power, float(np.log(found.noise.dispersion)))]
         theta = found.theta if begin is None else begin
     else:
-        first = Place(FIRST, None)
+        # one that was looked for over all powers, and for the prior alone would not come back to the ridges
+        beyond_ridges = near is not None and near.noise.power > RIDGES_BELOW
+        first = Place(near.noise.power if near is not None and beyond_ridges else FIRST, None)
         rough = replace(task, tol=max(task.tol, 1e-3))  # a stepping stone
         here, answer, _ = at_power(rough, first, begin)
         theta = answer.theta
         if not np.isfinite(answer.noise.dispersion) or not np.isfinite(theta).all():
             return answer
-        first = Place(FIRST, float(np.log(answer.noise.dispersion)))
+        first = replace(first, log_dispersion=float(np.log(answer.noise.dispersion)))
         low = LEAST_POWER_OF_COUNTS if _step(task) else POWERS[0]
-        places = _valleys(surface_of(here, theta), first, low)
+        surface = surface_of(here, theta)
+        places = [surface.lowest(first, low, POWERS[1])] if beyond_ridges else _valleys(surface, first, low)
         jump = _jump(task, places[0])
         if low > POWERS[0] and _at_edge(places[0].power, low) and jump >= 2:  # far more than what was rounded to
             low = _finer(jump)
@@ -105,6 +108,8 @@ def _valleys(surface: Surface, first: Place, low: float) -> list[Place]:
         return [found]
     seen = [found]
     for place in surface.overlook(low, POWERS[1]):
+        if min(found.power, place.power) > RIDGES_BELOW:  # where there is one valley, it is known
+            continue
         valley = surface.lowest(place, low, POWERS[1])
         if not any(valley.is_like(other) for other in seen):
             seen.append(valley)

@@ -328,7 +328,8 @@ class _Search:
             return None
         numbers = self._numbers()
         places = np.minimum(np.searchsorted(numbers, self.held), len(numbers) - 1)
-        return places[numbers[places] == self.held]
+        found: Integers = places[numbers[places] == self.held]
+        return found
 
     def _rounding(self, theta: Doubles) -> float:
         """How large a residual that should be zero can come out."""
