@@ -79,3 +79,23 @@ def test_products_of_rows(shape):
         _core.add_row_products(left, right, out, threads)
         np.testing.assert_allclose(out, 1 + left @ right.T, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 150])
+def test_variances_and_volume_of_a_factor(n, rng):
+    root = rng.normal(size=(n, 2 * n)) * 10.0 ** rng.uniform(-6, 6, n)[:, None]
+    matrix = root @ root.T
+    factor, variances = _core.Factor(matrix, n, 1), np.empty(n)
+    volume = factor.inverse_diagonal(variances)
+    scale = 1 / np.sqrt(matrix.diagonal())
+    inverse = np.linalg.inv(matrix * scale * scale[:, None]) * scale * scale[:, None]
+    np.testing.assert_allclose(variances, inverse.diagonal(), rtol=1e-9)
+    expected = 2 * np.log(scale).sum() - np.linalg.slogdet(matrix * scale * scale[:, None])[1]
+    assert volume == pytest.approx(expected, rel=1e-12, abs=1e-9)
+
+
+def test_no_variances_without_a_factor():
+    with pytest.raises(ValueError, match="not positive definite"):
+        _core.Factor(-np.eye(2), 2, 1).inverse_diagonal(np.empty(2))
+    with pytest.raises(ValueError, match="does not fit"):
+        _core.Factor(np.eye(2), 2, 1).inverse_diagonal(np.empty(3))

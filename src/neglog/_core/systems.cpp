@@ -99,6 +99,23 @@ void Factor::solve_half(std::size_t width, double* rows) const {
     }
 }
 
+double Factor::inverse_diagonal(double* out) const {
+    std::vector<double> half(n_ * n_, 0.0);  // L^-1, whose columns have the squared lengths that are asked for
+    std::fill_n(out, n_, 0.0);
+    double volume = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+        double* own = half.data() + i * n_;
+        own[i] = scale_[i];
+        for (std::size_t k = 0; k < i; ++k) set_.absolute.add_multiple(k + 1, -row(i)[k], half.data() + k * n_, own);
+        for (std::size_t j = 0; j <= i; ++j) {
+            own[j] /= row(i)[i];
+            out[j] += own[j] * own[j];
+        }
+        volume += 2.0 * std::log(scale_[i] / row(i)[i]);
+    }
+    return volume;
+}
+
 double solve_positive(const InstructionSet& set, std::size_t n, const double* matrix, const double* right, double* x, std::size_t threads) {
     const Factor factor(set, n, matrix, threads);
     if (factor.smallest_pivot() > 0) factor.solve(right, x);

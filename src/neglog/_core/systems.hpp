@@ -23,6 +23,8 @@ class Factor {
     void solve(const double* right, double* x) const;
     // n rows of `width` numbers become L^-1 times themselves, where L L' is the matrix.
     void solve_half(std::size_t width, double* rows) const;
+    // The diagonal of the inverse; returns the logarithm of its determinant.
+    double inverse_diagonal(double* out) const;
 
   private:
     bool scale_rows(const double* matrix);

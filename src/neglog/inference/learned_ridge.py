@@ -17,6 +17,7 @@ from neglog.inference.posterior import whitened
 from neglog.inference.scale_search import Evidence, best_scale
 from neglog.inference.solve import about_middle, solve
 from neglog.solvers.penalty import Penalty
+from neglog.solvers.systems import threads_for
 
 STEPS = 200  # of the fixed point
 SETTLED = 1e-6  # relative change of a scale that ends the search
@@ -288,18 +289,13 @@ def _variances(hessian: Numbers, joint: Joint) -> tuple[Numbers, float]:
 
 def _by_cholesky(hessian: Numbers) -> tuple[Numbers, float] | None:
     """The same in a tenth of the time, where the curvature is far from singular."""
-    from scipy.linalg import lapack
-
-    diagonal = hessian.diagonal()
-    if not (np.all(diagonal > 0) and np.all(np.isfinite(diagonal))):
+    if not np.all(np.isfinite(hessian.diagonal())):
         return None
-    scale = 1 / np.sqrt(diagonal)
-    factor, failed = lapack.dpotrf(hessian * scale * scale[:, None], lower=1, overwrite_a=1)
-    pivots = factor.diagonal().copy()
-    if failed or not pivots.min() > 1e-4:
+    factor = _core.Factor(hessian, len(hessian), threads_for(len(hessian)))
+    if not factor.smallest_pivot > 1e-8:
         return None
-    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return inverse.diagonal() * scale**2, float(2 * np.sum(np.log(scale)) - 2 * np.sum(np.log(pivots)))
+    variances = np.empty(len(hessian))
+    return variances, factor.inverse_diagonal(variances)
 
 
 def one_if_equal(scales: Numbers) -> Any:

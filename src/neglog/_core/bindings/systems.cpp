@@ -31,6 +31,13 @@ void solve_factored(const Factor& factor, const Doubles& right, const DoublesOut
     factor.solve(right.data(), x.data());
 }
 
+double inverse_diagonal_of(const Factor& factor, const DoublesOut& out) {
+    if (out.size() != factor.size()) throw nb::value_error("out does not fit");
+    if (!(factor.smallest_pivot() > 0)) throw nb::value_error("the matrix is not positive definite");
+    nb::gil_scoped_release release;
+    return factor.inverse_diagonal(out.data());
+}
+
 // out += left right', for rows that lie one after the other
 void add_row_products(const Doubles& left, const Doubles& right, const DoublesOut& out, std::size_t threads) {
     const bool fits = left.ndim() == 2 && right.ndim() == 2 && out.ndim() == 2 && left.shape(1) == right.shape(1) &&
@@ -71,7 +78,8 @@ void define_systems(nb::module_& m) {
             new (self) Factor(factored(matrix, n, threads));
         }, "matrix"_a, "n"_a, "threads"_a)
         .def_prop_ro("smallest_pivot", &Factor::smallest_pivot)
-        .def("solve", &solve_factored, "right"_a, "x"_a);
+        .def("solve", &solve_factored, "right"_a, "x"_a)
+        .def("inverse_diagonal", &inverse_diagonal_of, "out"_a);
     m.def("ridge", &ridge, "values"_a, "squares"_a, "rest"_a, "rows"_a, "variance"_a);
     m.def("coordinate_descent", &descend, "curvature"_a, "slope"_a, "strength"_a, "kink"_a, "tolerance"_a, "most_sweeps"_a, "x"_a);
 }
