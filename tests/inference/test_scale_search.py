@@ -114,3 +114,17 @@ def test_the_search_ends_at_a_maximum_in_few_steps(seed, drift):
 def test_the_search_stops_at_its_ends():
     assert searched(np.zeros(3), np.ones(3))[0] == -8.0
     assert searched(np.full(3, 1e12), np.ones(3))[0] == 8.0
+
+
+@pytest.mark.parametrize("noise", [nl.Gaussian(), nl.Huber(), nl.Huber(delta=None), nl.Laplace()], ids=str)
+@pytest.mark.parametrize("prior", [nl.Flat(), nl.Gaussian()], ids=str)
+def test_a_noise_that_is_next_to_nothing_beside_y_keeps_its_scale(noise, prior):
+    """The residuals of y are rounding in its sums of squares, and y is next to collinear with the columns."""
+    rng = np.random.default_rng(0)
+    X, errors = rng.normal(size=(500, 3)) * [1, 10, 100], rng.standard_t(3, size=500)
+    scales = []
+    for size in (1e-2, 1e-4, 1e-6):
+        fit = nl.fit(X, 50 + X @ [1.0, 2.0, -1.0] + size * errors, noise, prior)
+        assert fit.converged, fit.message
+        scales.append(fit.noise.scale / size)
+    np.testing.assert_allclose(scales, scales[0], rtol=1e-4)

@@ -7,13 +7,14 @@
 namespace neglog {
 namespace {
 
-constexpr double least = 1e-12, most = 1e6;  // where strengths are looked for, in the largest eigenvalue
-constexpr int looks = 60, most_steps = 200;
+constexpr double least = 1e-24, most = 1e6;  // where strengths are looked for, in the largest eigenvalue
+constexpr int looks = 100, most_steps = 200;
 constexpr double settled = 1e-5;  // a change of log alpha after which Newton's method has nothing left to change
 
 double left_over(const RidgeProblem& problem, double alpha) {
-    double left = problem.rest;
-    for (std::size_t j = 0; j < problem.directions; ++j) left -= problem.squares[j] / (problem.values[j] + alpha);
+    double left = problem.left;  // and what the ridge adds to it: a difference would lose all digits where little is left
+    for (std::size_t j = 0; j < problem.directions; ++j)
+        left += problem.squares[j] / problem.values[j] * (alpha / (problem.values[j] + alpha));
     return std::max(left, 1e-300);
 }
 

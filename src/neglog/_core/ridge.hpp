@@ -10,7 +10,7 @@ struct RidgeProblem {
     std::size_t directions;
     const double* values;   // eigenvalues of the Gram matrix, all positive, in ascending order
     const double* squares;  // squared products of the directions with y
-    double rest, rows;      // sum of squares of y, and how many values of it are free
+    double left, rows;      // sum of squares that is left of y without a ridge, and how many values of y are free
     double variance;        // of the noise; not positive: unknown, and then the one of most evidence at each strength
 };
 

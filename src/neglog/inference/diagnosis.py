@@ -13,7 +13,7 @@ from neglog.solvers.systems import minimum_norm
 
 KINKED = ("huber", "laplace")  # losses whose curvature says little about the columns
 SPARE = 4  # rows beyond the number of columns that are asked whether columns reach every y
-NEARLY = 1e-9  # of y: what is left of it where columns do
+NEARLY = 1e-12  # of y: what is left of it where columns do
 MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood that rises for ever does
 
 

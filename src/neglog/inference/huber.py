@@ -14,8 +14,10 @@ from neglog.inference.targets import HuberTarget
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton
+from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
 
+NEARLY_ALL = 1e-3  # of the spread of y: what is left of it where columns explain the rest
 MANY = 40  # coefficients from which on it pays to begin at least squares
 NARROW = 0.3  # of the median residual: rows beyond a smaller threshold have no curvature to step by
 TIGHTER = 0.1  # each threshold beside the one before, on the way to a narrow one
@@ -61,6 +63,40 @@ def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> 
     """
     if not task.penalty.smooth or target.noise.link.name != "identity":
         return _search_scale(task, target, near)
+    answer = _with_response(task, target, near)
+    if task.engine.streamed or (answer.converged and answer.null is None):
+        return answer
+    return _of_residuals(task, target) or answer
+
+
+def _of_residuals(task: Task, target: HuberTarget) -> Answer | None:
+    """The fit of what least squares leave of y, for a y that the columns explain nearly all of, so that it is collinear
+    with them but for rounding; None if it is not better.
+    """
+    engine, penalty = task.engine, task.penalty
+    gram = engine.moments()
+    if not np.isfinite(gram).all():
+        return None
+    least = newton_step(gram[:-1, :-1], -gram[:-1, -1]).x
+    left = engine.y - engine.predict(least)
+    typical = float(np.median(np.abs(left)))
+    if not 0 < typical < NEARLY_ALL * np.median(np.abs(engine.y - np.median(engine.y))):
+        return None
+    rest = target.of_rows(left, target.w, target.p)
+    rows = Memory(
+        engine.design, left, engine.weight, None, engine.loss, intercept=engine.intercept, centre=engine.centre
+    )
+    moved = Penalty(penalty.bend, penalty.centre - least, penalty.strength, penalty.kink)
+    noise = target.noise._replaced(_scale=typical / 0.6745)
+    near = Answer(np.zeros_like(least), noise, False, 0, np.inf, rows, moved)
+    answer = _with_response(replace(task, target=rest, engine=rows, penalty=moved), rest, near)
+    if not answer.converged:
+        return None
+    return replace(answer, theta=answer.theta + least, engine=engine, penalty=penalty)
+
+
+def _with_response(task: Task, target: HuberTarget, near: Answer | None) -> Answer:
+    """Coefficients of the columns and of y."""
     wide = task.engine.with_loss(target.response_loss())
     place = wide.response_place
     known = task.in_memory().target.y

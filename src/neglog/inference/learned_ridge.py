@@ -22,6 +22,7 @@ from neglog.solvers.systems import threads_for
 STEPS = 200  # of the fixed point
 SETTLED = 1e-6  # relative change of a scale that ends the search
 RANGE = (1e-2, 1e5)  # where a scale is looked for, in standard errors of the coefficients without a prior
+CANCELLED = 1e-6  # of the squares of y: what a Gram matrix leaves less of it has lost to rounding
 NOTHING = 1e-6  # of the least scale: coefficients of this size are 0 but for rounding
 
 
@@ -106,22 +107,47 @@ class Ridge:
             raise ValueError("the scale of a prior cannot be learned where all columns are constant; state it")
         spread = np.sqrt(max(rest, 0.0) / rows) if known is None else known
         low, high = np.array(RANGE) * max(spread, 1e-150) / np.sqrt(matrix.diagonal().max())
+        values, vectors = np.linalg.eigh(matrix)
+        solid = values > 1e-12 * max(values[-1], 0.0)  # directions in which the columns do not vary say nothing
+        values, along = values[solid], (right @ vectors)[solid]
+        least = vectors[:, solid] @ (along / values)
+        left = rest - float(right @ least)
+        if left < CANCELLED * rest:
+            left = self._left_over(least)
         if self.count == 1:
-            scale, sigma = _ridge_by_eigenvalues(matrix, right, rest, rows, known)
-            scales = np.array([min(max(scale, low), high)])
+            log_alpha, variance = _core.ridge(values, along**2, left, rows, 0.0 if known is None else known**2)
+            sigma = math.sqrt(variance) if known is None else known
+            scales = np.array([min(max(sigma * math.exp(-0.5 * log_alpha), low), high)])
         else:
-            scales, sigma = self._relevance(matrix, right, rest, rows, known, low, high)
+            scales, sigma = self._relevance(matrix, right, least, left, rows, known, low, high)
         stated = task.target.with_noise(task.target.noise._replaced(_scale=sigma))
         fixed = replace(task, target=stated, penalty=self.penalty(scales))
         answer = solve(fixed)
         self.note(answer, scales, low, high)
         return self.finished(scales, answer, replace(task, penalty=fixed.penalty))
 
+    def _left_over(self, least: Numbers) -> float:
+        """The sum of squares that least squares leave of y, from the rows: in the Gram matrix it may be rounding."""
+        engine = self.task.engine
+        left = engine.y - engine.predict(engine.native(self.loc + least / self.units))
+        weight = np.ones(engine.rows) if engine.weight is None else engine.weight
+        if engine.intercept:
+            left = left - weight @ left / weight.sum()
+        return float(weight @ left**2)
+
     def _relevance(
-        self, matrix: Numbers, right: Numbers, rest: float, rows: float, known: float | None, low: float, high: float
+        self,
+        matrix: Numbers,
+        right: Numbers,
+        least: Numbers,
+        left: float,
+        rows: float,
+        known: float | None,
+        low: float,
+        high: float,
     ) -> tuple[Numbers, float]:
         """MacKay's fixed point: scale² = sum of squares / effective number of coefficients, group by group."""
-        sigma = float(np.sqrt(rest / rows)) if known is None else known
+        sigma = float(np.sqrt((left + least @ matrix @ least) / rows)) if known is None else known
         scales = np.full(self.count, np.sqrt(low * high))
         for _ in range(20 * STEPS):
             strength = (sigma / scales[self.groups]) ** 2
@@ -131,8 +157,8 @@ class Ridge:
             squares = np.bincount(self.groups, theta**2, self.count)
             following = np.clip(np.sqrt(squares / np.maximum(effective, 1e-300)), low, high)
             if known is None:
-                left = rest - 2 * theta @ right + theta @ matrix @ theta
-                sigma = float(np.sqrt(left / max(rows - effective.sum(), 1e-12)))
+                away = theta - least
+                sigma = float(np.sqrt((left + away @ matrix @ away) / max(rows - effective.sum(), 1e-12)))
             change = np.max(np.abs(np.log(following / scales)))
             scales = following
             if change < SETTLED:
@@ -154,6 +180,7 @@ class Ridge:
                 break
         first, following = self._evidence(task, answer, start)
         low, high = self._range()
+        high = max(high, 10 * float(following.max()))  # as where the noise is next to nothing beside the effects
         if np.all(following <= NOTHING * low):
             return self._without_effects(answer, low, high)
         if self.count == 1:
@@ -308,15 +335,3 @@ def finite(task: Task, answer: Answer) -> Answer:
     if not (np.isfinite(answer.theta).all() and np.isfinite(answer.decrement)):
         task.engine.design.check_finite()
     return answer
-
-
-def _ridge_by_eigenvalues(
-    matrix: Numbers, right: Numbers, rest: float, rows: float, known: float | None
-) -> tuple[float, float]:
-    """Scale of the prior and of the noise that maximise the evidence of least squares, from one decomposition."""
-    values, vectors = np.linalg.eigh(matrix)
-    solid = values > 1e-12 * max(values[-1], 0.0)  # directions in which the columns do not vary say nothing
-    values, squares = values[solid], (right @ vectors)[solid] ** 2
-    log_alpha, variance = _core.ridge(values, squares, rest, rows, 0.0 if known is None else known**2)
-    sigma = math.sqrt(variance) if known is None else known
-    return sigma * math.exp(-0.5 * log_alpha), sigma

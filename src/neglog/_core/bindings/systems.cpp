@@ -52,9 +52,9 @@ void add_row_products(const Doubles& left, const Doubles& right, const DoublesOu
 }
 
 // log of the strength, and the variance of the noise at it
-auto ridge(const Doubles& values, const Doubles& squares, double rest, double rows, double variance) {
+auto ridge(const Doubles& values, const Doubles& squares, double left, double rows, double variance) {
     if (values.size() != squares.size()) throw nb::value_error("values and squares do not fit");
-    const RidgeProblem problem{values.size(), values.data(), squares.data(), rest, rows, variance};
+    const RidgeProblem problem{values.size(), values.data(), squares.data(), left, rows, variance};
     nb::gil_scoped_release release;
     const double log_strength = strongest_evidence(problem);
     return std::make_tuple(log_strength, ridge_variance(problem, std::exp(log_strength)));
@@ -80,7 +80,7 @@ void define_systems(nb::module_& m) {
         .def_prop_ro("smallest_pivot", &Factor::smallest_pivot)
         .def("solve", &solve_factored, "right"_a, "x"_a)
         .def("inverse_diagonal", &inverse_diagonal_of, "out"_a);
-    m.def("ridge", &ridge, "values"_a, "squares"_a, "rest"_a, "rows"_a, "variance"_a);
+    m.def("ridge", &ridge, "values"_a, "squares"_a, "left"_a, "rows"_a, "variance"_a);
     m.def("coordinate_descent", &descend, "curvature"_a, "slope"_a, "strength"_a, "kink"_a, "tolerance"_a, "most_sweeps"_a, "x"_a);
 }
 
