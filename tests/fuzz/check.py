@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from fuzz.formulas import LAWS, is_convex
-from fuzz.oracle import EPS, Objective, degenerate
+from fuzz.oracle import EITHER, EPS, Objective, degenerate
 from fuzz.problems import FILES, make
 
 import neglog as nl
@@ -221,7 +221,7 @@ def found_terms(prior, columns):
 
 
 def _judge_converged(problem, fit, objective, reason):
-    if reason not in (None, "unsure"):
+    if reason not in (None, "unsure", EITHER):
         raise Wrong(f"converged without a minimum ({reason})", fit.message)
     for name, value in fit.noise.parameters.items():
         if name in problem.parameters and not np.isfinite(value):

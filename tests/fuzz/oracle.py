@@ -11,6 +11,7 @@ from fuzz.formulas import LAWS, is_convex, link_of
 from scipy import linalg, optimize, special
 
 EPS = np.finfo(float).eps
+EITHER = "perfect fit under a lasso"  # whose local minimum, far from the perfect fit, is as good an answer
 STEP = 1e-4  # of numerical derivatives in the open parameters
 
 
@@ -454,7 +455,7 @@ def degenerate(objective):
     if objective.open:
         reason = _perfect(objective)
         if reason and objective.strength.any():
-            return "unsure"  # a lasso's local minimum, far from the perfect fit, is what is asked for
+            return reason if reason == "unsure" else EITHER
         if reason:
             return reason
     if {"delta", "power"} & set(objective.open):

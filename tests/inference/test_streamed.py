@@ -126,6 +126,13 @@ def test_weights_and_precisions(tmp_path, noise, option):
     check_same(*both(table(noise)[columns], tmp_path, NOISES[noise], nl.Gaussian(scale=0.5), **option))
 
 
+@pytest.mark.parametrize("link", ["identity", "log"])
+@pytest.mark.parametrize("noise", [nl.Gaussian, nl.Huber])
+def test_precisions_beside_a_stated_scale(tmp_path, noise, link):
+    data = table("gamma")[["a", "b", "y", "trust"]]
+    check_same(*both(data, tmp_path, noise(scale=0.7, link=link), nl.Gaussian(scale=0.5), precision="trust"))
+
+
 @pytest.mark.parametrize("noise", ["gaussian", "poisson", "gamma", "tweedie", "bernoulli", "categorical"])
 def test_the_posterior_is_that_of_memory(tmp_path, noise):
     memory, streamed = both(table(noise)[[*NUMBERS, "area", "y"]], tmp_path, NOISES[noise], nl.Gaussian(scale=0.5))

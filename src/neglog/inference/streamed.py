@@ -161,6 +161,7 @@ class Streamed(Memory):
     def __init__(self, small: PieceTask, pieces: Pieces, target: Target, rows: int) -> None:
         self.__dict__.update(small.engine.__dict__)
         self.small, self.pieces, self.target, self.rows = small, pieces, target, rows
+        self.loss = target.loss  # without the precisions of the sample: each piece of rows has its own
 
     @property
     def cheap_curvature(self) -> bool:  # type: ignore[override]
