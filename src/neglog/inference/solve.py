@@ -98,6 +98,8 @@ def _refine(task: Task, solution: Solution) -> None:
     if not task.penalty.smooth or solution.null is not None or hessian is None:
         solution.point.dispersion = objective.at(solution.point.theta, False).dispersion
         return
-    better = polish(objective, solution.point.theta, hessian, min(task.tol, 1e-9), 3).point
-    if np.isfinite(better.value):
-        solution.point = better
+    better = polish(objective, solution.point.theta, hessian, min(task.tol, 1e-9), 3)
+    if np.isfinite(better.point.value):
+        solution.point = better.point
+    if better.converged:  # what the Gram matrix has lost may have stopped the search on it
+        solution.converged, solution.stuck, solution.decrement = True, False, better.decrement

@@ -1,16 +1,20 @@
 """Objectives with absolute terms: proximal Newton steps, each found by coordinate descent on the curvature matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from neglog import _core
 from neglog.distributions.arrays import Numbers
 from neglog.solvers.newton import ROUNDING, farther, line_search
-from neglog.solvers.objective import Objective, Point, Solution
+from neglog.solvers.objective import NEARLY_SINGULAR, Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
+from neglog.solvers.systems import smallest_pivot
 
 SWEEPS = 20_000  # after which a step is as good as it gets
 LEAST_GAIN = 1e-28  # of the objective: sweeps that gain less move coefficients by rounding errors
 STALLED = 1e-9  # nats that a step promises, when the one before it promised as much and did not keep it
+NEAR = 0.5  # standard deviations from the optimum, where the curvature is a better guide than the information
 WORTHWHILE = 0.3  # of the decrement: a step that leaves more calls for a new curvature matrix
 
 
@@ -30,6 +34,7 @@ def proximal_newton(
     point = objective.at(theta, matrix is None) if guess is None or matrix is None else guess
     guessed = point is guess
     fresh = matrix is None
+    guide: Numbers | None = None
     decrement, before = np.inf, np.inf
     steps = 0
     while np.isfinite(point.value):
@@ -50,8 +55,12 @@ def proximal_newton(
             return Solution(_after(objective, point, target, gain, matrix), True, steps, decrement, matrix=matrix)
         if steps == max_iter:
             break
+        if objective.expected and guide is None and decrement < NEAR:
+            guide = matrix
+            point, fresh, guessed = _curved(objective, point.theta, guide), True, False
+            continue
         if not fresh and decrement > WORTHWHILE * before:
-            point, fresh = objective.at(point.theta, True), True
+            point, fresh = _curved(objective, point.theta, guide), True
             continue
         step = target - point.theta
         slope = float(point.gradient @ step) + penalty.absolute_change(point.theta, target)
@@ -62,13 +71,33 @@ def proximal_newton(
             end = _after(objective, point, target, gain, matrix) if arrived else point
             return Solution(end, arrived, steps, decrement, stuck=not arrived, matrix=matrix)
         if following is None:
-            point, fresh, guessed = objective.at(point.theta, True), True, False
+            point, fresh, guessed = _curved(objective, point.theta, guide), True, False
             continue
         if objective.filled:
             following = farther(lambda t: objective.at(t, False), objective, point, following, step)
         point, fresh, guessed = following, False, False
         steps += 1
     return Solution(point, False, steps, decrement, matrix=matrix)
+
+
+def _curved(objective: Objective, theta: Numbers, guide: Numbers | None) -> Point:
+    """With second derivatives; where `guide`, an information matrix from nearby, is given, with those of the loss among
+    the coefficients that are away from their kinks, and the guide for the others.
+
+    Near an optimum steps by the information alone only creep. But what coefficients at a kink would do to each other
+    need not be convex, nor matters as long as they stay: should one leave, the next matrix knows.
+    """
+    if guide is None:
+        return objective.at(theta, True)
+    objective.expected = False
+    point = objective.at(theta, True)
+    objective.expected = True
+    if point.hessian is None:
+        return point
+    held = (objective.penalty.strength > 0) & (theta == objective.penalty.kink)
+    within = ~(held | held[:, None])
+    mixed = np.where(within, point.hessian, np.where(held & held[:, None], guide, 0.0))
+    return replace(point, hessian=mixed) if smallest_pivot(mixed) > NEARLY_SINGULAR else objective.at(theta, True)
 
 
 def _after(objective: Objective, point: Point, target: Numbers, gain: float, matrix: Numbers) -> Point:
