@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from inference import problems
 from inference.problems import NOISES, each
+from scipy import sparse
 
 import neglog as nl
 
@@ -47,6 +48,21 @@ def test_errors_and_posteriors_follow_the_units_of_their_columns(noise, units):
     one, other = fit.posterior(), scaled.posterior()
     places = [[name.endswith(f"x{j}") for name in one.names].index(True) for j in range(COLUMNS)]
     np.testing.assert_allclose(other.std[places] * units, one.std[places], rtol=1e-4)
+
+
+@each(NOISES)
+@pytest.mark.parametrize("prior", list(PRIORS.values()), ids=list(PRIORS))
+def test_sparse_columns_may_be_far_from_zero(noise, prior):
+    """Beside the square of its middle, how a column varies would be rounding, and the column taken for a constant."""
+    X, y = rows_of(noise)
+    X[:, 0] += 1e6
+    dense = nl.fit(X, y, noise, prior(np.ones(COLUMNS)))
+    for form in (sparse.csr_array, sparse.csc_array):
+        fit = nl.fit(form(X), y, noise, prior(np.ones(COLUMNS)))
+        assert fit.converged
+        np.testing.assert_allclose(fit.coef, dense.coef, atol=1e-8)
+        np.testing.assert_allclose(fit.predict(form(X[:5])), dense.predict(X[:5]), rtol=1e-6)
+        np.testing.assert_allclose(fit.standard_errors, dense.standard_errors, rtol=1e-6)
 
 
 @each({name: noise for name, noise in NOISES.items() if isinstance(noise, nl.Bernoulli | nl.Categorical)})

@@ -124,3 +124,20 @@ def test_more_rows_at_the_edge_than_inside_are_said_too():
     fit = quiet_fit(X, [0.0, 0.0, 0.0, 1.0], nl.Bernoulli(link="identity"), intercept=False)
     assert "at the edge" in fit.message
     np.testing.assert_allclose(fit.coef, [0, 0, 0, 1], atol=1e-6)
+
+
+def test_a_narrow_threshold_leads_nowhere_outside_the_domain():
+    """On the way to a small threshold Huber's wider ones may have their optimum outside."""
+    X = 0.2 + np.random.default_rng(0).random((50, 1))
+    y = np.random.default_rng(1).normal(-0.5, 1.0, 50)
+    fit = quiet_fit(X, y, nl.Huber(scale=0.7, delta=0.5, link="sqrt"), nl.Gaussian(scale=0.9), intercept=False)
+    assert fit.converged
+    np.testing.assert_allclose(fit.coef, 0.0, atol=1e-3)
+
+
+def test_what_is_beyond_the_range_of_numbers_is_named():
+    X = np.random.default_rng(0).random((12, 2))
+    fit = quiet_fit(X, 1e199 * (1 + X[:, 0]), nl.Gamma(shape=8.0, link="inverse"))
+    assert "beyond the range of numbers" in fit.message
+    fit = quiet_fit(X, np.zeros(12), nl.Gaussian(link="inverse"), intercept=False)
+    assert "every y is 0, which is not the mean of any raw prediction" in fit.message

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 from inference.problems import PRIORS, Rows, check_optimal, each
 
@@ -123,3 +124,15 @@ def test_an_open_threshold_under_a_laplace_prior_takes_few_passes(passes):
         fit = nl.fit(X, y, nl.Huber(delta=None), nl.Laplace(scale=0.3))
     assert fit.converged or "the edge of the range" in fit.message
     assert len(passes) < 3000
+
+
+def test_an_open_threshold_of_a_perfect_fit_in_files_takes_few_passes(tmp_path, passes):
+    """A scale that stands for 0 is no place to begin from: no step changes coefficients that large."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(7, 6))
+    table = pandas.DataFrame(X, columns=[*"abcdef"])
+    table["y"] = X @ [1.0, -0.5, 0.8, 0.3, 0.1, 0.4] + 2 + rng.normal(size=7)
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.warns(nl.ConvergenceWarning, match="passes through every point"):
+        nl.fit(str(tmp_path / "rows.csv"), "y", nl.Huber(delta=None), nl.Gaussian())
+    assert len(passes) < 5000

@@ -62,6 +62,20 @@ def test_the_gradient_vanishes_where_the_loss_bends_downward(prior, power):
     assert remainder(fit, rows) < 1e-4  # the information is not the curvature: the last steps are short
 
 
+@pytest.mark.parametrize("seed", [2, 5, 6, 8, 9])
+def test_a_lasso_goes_all_the_way_where_the_loss_bends_downward(seed):
+    """Steps by the information shrink so slowly that the gain of one drowns in rounding before the optimum is near."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1.2, (36, 6))
+    y = rng.gamma(0.4, np.maximum(1.5 - 0.8 * X[:, 3] + X[:, 5], 0.2) / 0.4)
+    noise, prior = nl.Gamma(link="identity"), nl.Laplace(scale=3.0)
+    rough, exact = (nl.fit(X, y, noise, prior, tol=tol) for tol in (1e-6, 1e-10))
+    assert rough.converged
+    assert exact.converged
+    assert remainder(exact, Rows(X, y)) < 1e-6
+    np.testing.assert_allclose(rough.coef, exact.coef, atol=1e-6)
+
+
 @each(FEW_PRIORS, "prior")
 @each(NOISES)
 def test_no_step_away_lowers_the_objective(noise, prior):

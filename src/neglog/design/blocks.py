@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from neglog.distributions.arrays import Array
 
+FAR = 1e3  # times its spread from 0: a sparse column without zeros is centred
+ROWS_TO_LOOK_AT = 32  # for such columns
 ROWS_PER_SCAN = 1 << 14  # keeps the masks of a scan in cache
 
 # A column that is not finite: its index in the block, the rows with NaN and the rows with an infinity.
@@ -78,7 +80,8 @@ class Codes:
 
 
 class Sparse:
-    """Columns of a SciPy sparse array without duplicate entries; float32 or float64. Never made dense, never centred.
+    """Columns of a SciPy sparse array without duplicate entries; float32 or float64. Never made dense, and centred only
+    where a column has no zeros and is far from 0, whose squares would drown how it varies.
 
     It is kept as it came, by rows or by columns; the other form is made when a solver first asks for it.
     """
@@ -114,6 +117,35 @@ class Sparse:
     def by_columns(self) -> Any:
         """By columns."""
         return self._given.tocsc()
+
+    def far_middles(self) -> Array:
+        """About the middle of each column that has no zeros and is far from 0, as some rows show; 0 for all others."""
+        middles = np.zeros(self.columns)
+        some = self.matrix[:: max(1, self.rows // ROWS_TO_LOOK_AT)]
+        full = np.flatnonzero(np.bincount(some.indices, minlength=self.columns) == some.shape[0])
+        if not (len(full) and some.shape[0]):
+            return middles
+        values = some[:, full].toarray().astype(np.float64)
+        middle = np.median(values, axis=0)
+        spread = np.median(np.abs(values - middle), axis=0)
+        far = (spread > 0) & (np.abs(middle) > FAR * spread) & np.isfinite(middle)
+        middles[full[far]] = middle[far]
+        return middles
+
+    def less(self, centre: Array) -> "Sparse":
+        """The columns less these numbers, of which few are not 0."""
+        moved = np.flatnonzero(centre)
+        if not len(moved):
+            return self
+        from scipy.sparse import csr_array
+
+        shifted = csr_array(self.matrix[:, moved].toarray().astype(np.float64) - centre[moved])
+        place = csr_array((np.ones(len(moved)), (np.arange(len(moved)), moved)), shape=(len(moved), self.columns))
+        others = self.matrix.astype(np.float64)
+        others.data[np.isin(others.indices, moved)] = 0.0
+        found = (others + shifted @ place).tocsr()
+        found.sort_indices()
+        return Sparse(found)
 
     @property
     def rows(self) -> int:

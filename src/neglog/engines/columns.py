@@ -28,7 +28,7 @@ class Columns:
     def __init__(self, engine: Memory) -> None:
         block = engine.design.blocks[0]
         assert isinstance(block, Sparse)
-        matrix = block.by_columns
+        matrix = block.less(engine.centre).by_columns
         self.engine, self.count, self.threads = engine, block.columns, available_threads()
         self.starts, self.indices = matrix.indptr, matrix.indices
         self.values = np.ascontiguousarray(matrix.data, np.float64)

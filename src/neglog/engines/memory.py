@@ -71,7 +71,7 @@ class Memory:
             elif isinstance(block, Codes):
                 table.add_codes(block.codes, int(block.reference), block.columns)
             else:
-                matrix = block.matrix
+                matrix = block.less(self.centre[start : start + block.columns]).matrix
                 table.add_sparse(matrix.indptr, matrix.indices, matrix.data, block.columns)
             start += block.columns
         return table
@@ -176,7 +176,7 @@ class Memory:
                 known = level >= 0
                 rows[np.flatnonzero(known), places[level[known]]] = 1.0
             else:
-                rows[:, places] = block.matrix[index].toarray()
+                rows[:, places] = block.matrix[index].toarray() - self.centre[start : start + block.columns]
             start += block.columns
         return rows
 
@@ -309,8 +309,8 @@ def _middle(block: Dense) -> Numbers:
 
 
 def _centres(design: Design, intercept: bool) -> Numbers:
-    """About the middle of each dense column. Without an intercept there is nothing that could take the difference
-    up.
+    """About the middle of each dense column, and of sparse ones that have no zeros and are far from 0. Without an
+    intercept there is nothing that could take the difference up.
     """
     if intercept and len(design.blocks) == 1 and isinstance(design.blocks[0], Dense):
         centre = _middle(design.blocks[0])
@@ -322,5 +322,7 @@ def _centres(design: Design, intercept: bool) -> Numbers:
     for block in design.blocks:
         if isinstance(block, Dense):
             centre[start : start + block.columns] = _middle(block)
+        elif isinstance(block, Sparse):
+            centre[start : start + block.columns] = block.far_middles()
         start += block.columns
     return centre if all_finite(centre) else np.where(np.isfinite(centre), centre, 0.0)

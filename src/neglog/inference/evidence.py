@@ -140,9 +140,11 @@ def column_spreads(engine: Memory, w: Numbers | None) -> Numbers:
             parts.append(np.sqrt(share * (1 - share))[int(block.reference) :])
             sizes.append(np.ones(block.columns))
         else:
-            mean = np.asarray(w @ block.matrix).ravel() / total
-            square = np.asarray(w @ block.matrix.multiply(block.matrix)).ravel() / total
+            far = block.far_middles()
+            matrix = block.less(far).matrix
+            mean = np.asarray(w @ matrix).ravel() / total
+            square = np.asarray(w @ matrix.multiply(matrix)).ravel() / total
             parts.append(np.sqrt(np.maximum(square - mean**2, 0.0)))
-            sizes.append(np.sqrt(square))
+            sizes.append(np.abs(far) + np.sqrt(square))
     spreads, typical = (parts[0], sizes[0]) if len(parts) == 1 else (np.concatenate(parts), np.concatenate(sizes))
     return np.where(spreads > 1e-12 * typical, spreads, 1.0)
