@@ -180,3 +180,18 @@ def test_targets_of_files_that_do_not_vary(noise, value, tmp_path):
     assert fit.converged == (value == 1 and isinstance(noise, nl.Poisson)), fit.message
     assert np.isnan(fit.d2)
     assert str(fit.summary())
+
+
+@pytest.mark.filterwarnings("ignore::neglog.ConvergenceWarning")
+@pytest.mark.parametrize("prior", [nl.Flat(), nl.Gaussian(scale=0.5), nl.Gaussian()], ids=str)
+@pytest.mark.parametrize("noise", [nl.Gaussian(), nl.Huber(), nl.Laplace(), nl.LogNormal(), nl.Gamma()], ids=str)
+def test_columns_that_tell_y_exactly_leave_no_scale(noise, prior):
+    """As a leak does, with many more rows than columns: also where a prior holds the fit away from it."""
+    rng = np.random.default_rng(6)
+    columns = rng.integers(1, 9, size=(200, 3)).astype(float)
+    y = columns @ [1.0, 1.0, 0.5]
+    fit = nl.fit(columns, np.exp(y / 4) if noise.bounds[0] == 0 else y, noise, prior)
+    assert not fit.converged
+    assert "through every point" in fit.message
+    slightly = y + 1e-4 * rng.normal(size=200)
+    assert nl.fit(columns, np.exp(slightly / 4) if noise.bounds[0] == 0 else slightly, noise, prior).converged

@@ -117,8 +117,10 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
             )
         else:
             sentence = _through_all(name, noise)
-    elif (not answer.converged or target.vanished(answer.noise, 1e9 * size)) and _reaches_all(task):
-        sentence = _through_all(name, noise)
+    elif (not answer.converged or learned or target.vanished(answer.noise, 1e9 * size)) and _reaches_all(task):
+        if learned and answer.converged and task.engine.rows <= task.engine.width:
+            return  # the evidence divides y between the columns and the noise
+        sentence = _through_all(name, noise, "The columns can pass" if learned else "The fit passes")
     elif not learned and task.penalty.smooth and not task.penalty.flat.all() and _reaches_all(task):
         sentence = (
             f"There is no most probable {name} of the {noise} noise: the columns can pass through every point, where "
@@ -133,9 +135,9 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
         answer.noise = answer.noise._replaced(**{f"_{name}": LEAST_SUM})
 
 
-def _through_all(name: str, noise: str) -> str:
+def _through_all(name: str, noise: str, who: str = "The fit passes") -> str:
     return (
-        f"The fit passes through every point, so that the {name} of the {noise} noise has no estimate: the likelihood "
+        f"{who} through every point, so that the {name} of the {noise} noise has no estimate: the likelihood "
         f"grows without end. Use fewer columns, or state {name}=...."
     )
 

@@ -18,6 +18,7 @@ from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
 
 NEARLY_ALL = 1e-3  # of the spread of y: what is left of it where columns explain the rest
+EXACT = 1e-13  # of that spread: what is left where they explain everything
 MANY = 40  # coefficients from which on it pays to begin at least squares
 NARROW = 0.3  # of the median residual: rows beyond a smaller threshold have no curvature to step by
 TIGHTER = 0.1  # each threshold beside the one before, on the way to a narrow one
@@ -80,7 +81,8 @@ def _of_residuals(task: Task, target: HuberTarget) -> Answer | None:
     least = newton_step(gram[:-1, :-1], -gram[:-1, -1]).x
     left = engine.y - engine.predict(least)
     typical = float(np.median(np.abs(left)))
-    if not 0 < typical < NEARLY_ALL * np.median(np.abs(engine.y - np.median(engine.y))):
+    spread = float(np.median(np.abs(engine.y - np.median(engine.y))))
+    if not EXACT * spread < typical < NEARLY_ALL * spread:
         return None
     rest = target.of_rows(left, target.w, target.p)
     rows = Memory(

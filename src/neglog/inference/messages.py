@@ -45,7 +45,9 @@ def _beyond_numbers(task: Task, answer: Answer) -> str:
     start = f"The likelihood or its curvature is beyond the range of numbers {where}: "
     size = float(np.max(np.abs(target.y), initial=0.0))
     if size == 0:
-        return f"{start}every y is 0, which is the mean of no raw prediction of the {link} link. Take another link."
+        return (
+            f"{start}every y is 0, which is not the mean of any raw prediction of the {link} link. Take another link."
+        )
     return (
         f"{start}y, of at most {size:.2g}, or a column is too large or too small for the {link} link. State it in "
         "another unit, or take another link."

@@ -131,7 +131,8 @@ class Objective:
 
     def summed(self, point: Point) -> float:
         """The size of what was summed, even where the sum itself is near 0."""
-        return abs(point.value) + self.rows
+        loss = abs(point.loss / point.dispersion)  # which the constants of a small dispersion may nearly cancel
+        return abs(point.value) + self.rows + (loss if np.isfinite(loss) else 0.0)
 
     def lost(self, point: Point) -> float:
         """What the objective may be off by."""
