@@ -180,7 +180,8 @@ class Ridge:
                 break
         first, following = self._evidence(task, answer, start)
         low, high = self._range()
-        high = max(high, 10 * float(following.max()))  # as where the noise is next to nothing beside the effects
+        if answer.converged:  # the noise may be next to nothing beside the effects
+            high = max(high, 10 * float(following.max()))
         if np.all(following <= NOTHING * low):
             return self._without_effects(answer, low, high)
         if self.count == 1:
