@@ -37,7 +37,7 @@ def domain_of(loss: Loss) -> Domain | None:
     """The domain of a loss that has one: asked of its kernel, which is infinite outside."""
     if loss.classes > 1:
         return None
-    return _domain(loss.family, loss.link, float(np.ravel(loss.p0)[0]), float(np.ravel(loss.p1)[0]))
+    return _domain(loss.family, loss.link, loss.p0.item(0), loss.p1.item(0))
 
 
 @lru_cache(maxsize=256)

@@ -108,12 +108,11 @@ def fit(
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
-        with quiet_blas(task.engine):
-            with np.errstate(all="ignore"):
+            with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize)
-            if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
-                task.engine.design.check_finite()
-            diagnose(task, answer, learned=is_open(stated))
+                if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
+                    task.engine.design.check_finite()
+                diagnose(task, answer, learned=is_open(stated))
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
     result = Fit(task, answer, prior, named)
     if not result.converged:
