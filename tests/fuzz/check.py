@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from fuzz.formulas import LAWS, is_convex
-from fuzz.oracle import EITHER, EPS, Objective, degenerate
+from fuzz.oracle import EITHER, EPS, Objective, degenerate, nearly_perfect
 from fuzz.problems import FILES, make
 
 import neglog as nl
@@ -27,6 +27,9 @@ from neglog.inference.rows import ConvergenceWarning, UnseenLevelWarning
 
 PACKAGE = str(Path(nl.__file__).parent)
 NEAR = 1e-4  # posterior standard deviations from the minimum that count as there: a hundred times the default tol
+LOCAL = (
+    1.0  # nats above another optimum that the end of a search may be where the loss is not convex in the coefficients
+)
 SECONDS = 10.0
 PRINTED: list[str] = []  # by the fit that is being looked at
 UNNAMED = ("Not converged: stopped after", "Not converged: after")  # how a message begins that knows no cause
@@ -283,15 +286,17 @@ def rounding_of(objective, x, blur):
 
 def _better(objective, point, slack):
     """What another search finds that is lower and really a minimum."""
-    if objective.problem.family == "laplace":
+    if objective.problem.family == "laplace" or nearly_perfect(objective):
         return None
+    sure = is_convex(objective.problem.family, objective.problem.link, objective.problem.parameters)
+    gap = 1e-5 if sure else LOCAL
     for start in [*objective.starts(), point.x]:
         if not np.isfinite(objective.value(start)):
             continue
         found = objective.minimised(start)
         if _across_pole(objective, point, found):
             continue
-        if found.value < point.value - 1e-5 - slack and is_minimum(objective, found):
+        if found.value < point.value - gap - slack and is_minimum(objective, found):
             parameters = {name: objective.filled(found.x)[name] for name in objective.open}
             return f"{point.value - found.value:.4g} nats above another, with {parameters or found.x}"
     return None

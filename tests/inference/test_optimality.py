@@ -284,3 +284,36 @@ def test_the_predictive_law_has_the_nll_of_the_fit(noise):
     assert fit.n_parameters == (2 * 6 if isinstance(noise, nl.Categorical) else 6)
     assert fit.aic == pytest.approx(2 * fit.nll + 2 * fit.n_parameters, rel=1e-12)
     assert fit.bic == pytest.approx(2 * fit.nll + np.log(160) * fit.n_parameters, rel=1e-12)
+
+
+# ---- hard problems ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("large", [1e3, 3e4, 1e5])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_row_that_outweighs_all_others_hides_no_direction(seed, large):
+    """Under the inverse link a mean of 1e5 bends 1e20 times more than one of 1: sums of squares lose the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((60, 3))
+    y = 1 / (0.5 + X @ [0.5, 0.3, 0.2]) + 0.1 * rng.normal(size=60)
+    X[0], y[0] = [-1.0, 0.0, 0.0], large
+    fit = nl.fit(X, y, nl.Gaussian(scale=0.1, link="inverse"))
+    assert fit.converged
+    assert "collinear" not in fit.message
+    A = np.column_stack([np.ones(60), X])
+    eta = A @ [fit.intercept, *fit.coef]
+    slopes = (y - 1 / eta) / eta**2 / 0.1**2
+    unit = np.linalg.qr(A / eta[:, None] ** 2 / 0.1)[1]  # of which the information is the square
+    assert np.linalg.norm(np.linalg.solve(unit.T, A.T @ slopes)) < 2e-3
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_open_scale_under_a_lasso_takes_the_better_of_two_optima(seed):
+    """One near the prior with a large scale, one near least squares with a small one."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(24, 5))
+    y = X @ [0.5, -0.5, 0.5, 0.5, -0.5] + 0.2 * rng.normal(size=24)
+    prior = nl.Laplace(scale=0.1)
+    fit = nl.fit(X, y, nl.Gaussian(), prior)
+    others = [nl.fit(X, y, nl.Gaussian(scale=scale), prior).objective for scale in np.geomspace(0.03, 3, 60)]
+    assert fit.objective <= min(others) + 1e-6

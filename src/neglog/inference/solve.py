@@ -1,5 +1,7 @@
 """Which solver answers which question."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
@@ -19,9 +21,11 @@ from neglog.inference.targets import Absolutes, HuberTarget, Squares
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton, polish
 from neglog.solvers.objective import Solution
+from neglog.solvers.systems import newton_step
 
 FEW_COLUMNS = 100  # coefficients that are never too many
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
+LOST = 1e-6  # of the squares of y: squares of residuals below this have lost digits
 MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 
 
@@ -67,6 +71,10 @@ def _solve_squares(task: Task) -> Answer:
         return Answer(np.full(engine.width, np.nan), task.target.filled(np.nan), False, 0, np.inf, engine, task.penalty)
     solver = newton if task.penalty.smooth else proximal_newton
     solution = solver(task.objective(Moments(gram)), theta, task.tol, task.max_iter)
+    if task.target.open and not task.penalty.flat.all():
+        other = _from_least_squares(task, gram, solver)
+        if other is not None and other.converged and other.point.value < solution.point.value:
+            solution = other
     needs_rows = _needs_rows(gram, solution)
     theta = solution.point.theta
     if centre:
@@ -74,6 +82,18 @@ def _solve_squares(task: Task) -> Answer:
     if needs_rows:
         _refine(task, solution)
     return answer_of(task, solution)
+
+
+def _from_least_squares(task: Task, gram: Numbers, solver: Callable[..., Solution]) -> Solution | None:
+    """The optimum on the other side: with an open scale the posterior of coefficients may have two, one near the prior
+    with a large scale, one near least squares with a small one. None where these pass through every point, whose scale
+    is no optimum.
+    """
+    theta = newton_step(gram[:-1, :-1], -gram[:-1, -1]).x
+    whole = np.append(theta, -1.0)
+    if not float(whole @ gram @ whole) > LOST * gram[-1, -1]:
+        return None
+    return solver(task.objective(Moments(gram)), theta, task.tol, task.max_iter)
 
 
 def about_middle(engine: Memory) -> float:
@@ -88,7 +108,7 @@ def _needs_rows(gram: Numbers, solution: Solution) -> bool:
     """Whether rounding in the Gram matrix may show: a nearly exact fit, or columns that are nearly collinear."""
     theta = np.append(solution.point.theta, -1.0)
     left = float(theta @ gram @ theta)
-    return left < 1e-6 * gram[-1, -1] or (solution.null is None and solution.pivot < 1e-4)
+    return left < LOST * gram[-1, -1] or (solution.null is None and solution.pivot < 1e-4)
 
 
 def _refine(task: Task, solution: Solution) -> None:

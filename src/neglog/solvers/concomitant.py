@@ -26,6 +26,10 @@ class ConcomitantObjective(Objective):
     def quick_newton(self, theta: Numbers, tol: float, max_iter: int) -> None:
         """The engine knows nothing of tau."""
 
+    def tells_columns_apart(self) -> bool:
+        """Not asked: y is one of the columns, and is told by the others where a fit is perfect."""
+        return False
+
     def after(self, point: Point, step: Numbers, gain: float) -> Point:
         """The scale is a coefficient like the others."""
         return replace(point, theta=point.theta + step, value=point.value - gain)

@@ -3,16 +3,21 @@
 import math
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from neglog import _core
 from neglog.distributions.arrays import Numbers
 from neglog.solvers.objective import Objective, Point, Solution
-from neglog.solvers.systems import newton_step, threads_for
+from neglog.solvers.systems import Step, newton_step, threads_for
 
 ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
 CAUTION = 10.0  # a guess at the next step is taken for this many times too good
+FAINT = 1e-12  # slope along directions without curvature, at unit curvature of each coefficient, that is not rounding
+FAR = (3e2, 3e5, 3e8)  # to go along such directions in the same units, until gradients change
+LOST_BESIDE_ONE = 1e-8  # nats: what the objective may be off by where one row outweighs all others
+CHANGE = 1e-13  # of a gradient, in the same units, that is not rounding
 ROUNDING = 2e-15  # relative changes of the objective below this are noise
 
 
@@ -24,6 +29,7 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
     point = objective.at(theta if quick is None or not math.isfinite(quick.point.value) else quick.point.theta, True)
     null: Numbers | None = None
     detour = False
+    apart: bool | None = None  # not asked yet
     decrement = before = np.inf
     steps = 0 if quick is None else min(quick.iterations, max_iter)
     for iteration in range(2 * max_iter + 2):
@@ -32,6 +38,9 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
         assert point.hessian is not None
         step = newton_step(point.hessian, point.gradient)
         astray = not step.definite or step.leak > 1e-6 * (1 + step.decrement)
+        if step.null is not None and step.leak > FAINT and not (astray and not objective.expected):
+            apart = objective.tells_columns_apart() if apart is None else apart
+            step = _along_faint(objective, point, step) if apart else step
         if astray and not objective.expected:
             # far from the optimum, or where the loss has no curvature, the information is the better guide
             observed = point.hessian
@@ -65,12 +74,38 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
         following = line_search(lambda t: objective.at(t, True), point, step.x, decrement, objective.lost(point))
         if following is None or np.array_equal(following.theta, point.theta):
             # a step whose gain drowns in rounding errors is still the right one: it is made of slopes, not of that gain
-            arrived = 0.5 * decrement**2 <= objective.lost(point) and step.leak <= max(tol, 1e-6)
+            lost = max(objective.lost(point), LOST_BESIDE_ONE if apart else 0.0)
+            arrived = 0.5 * decrement**2 <= lost and step.leak <= max(tol, 1e-6)
             end = objective.after(point, step.x, 0.5 * decrement**2) if arrived else point
             return Solution(end, arrived, steps, decrement, null, step.pivot, stuck=not arrived)
         point = farther(lambda t: objective.at(t, True), objective, point, following, step.x) if far else following
         steps += 1
     return Solution(point, False, steps, decrement, null)
+
+
+def _along_faint(objective: Objective, point: Point, step: Step) -> Step:
+    """The step with directions whose curvature looked like rounding, but whose slope does not: where one row outweighs
+    all others, what these say is lost in the sum of squares. Differences of the gradient, which is linear in the rows,
+    still show it.
+    """
+    null = step.null
+    assert null is not None
+    found = replace(step, null=None)
+    for far in FAR:
+        changes = [objective.at(point.theta + far * direction, False).gradient - point.gradient for direction in null.T]
+        inside = null.T @ np.column_stack(changes) / far
+        if not np.isfinite(inside).all():
+            break
+        values, vectors = np.linalg.eigh(0.5 * (inside + inside.T))
+        slopes, known = vectors.T @ (null.T @ point.gradient), values > CHANGE / far
+        if known.any():
+            squared = step.decrement**2 + float(np.sum(slopes[known] ** 2 / values[known]))
+            x = step.x - null @ (vectors[:, known] @ (slopes[known] / values[known]))
+            leak = float(np.linalg.norm(slopes[~known]))
+            found = replace(step, x=x, decrement=squared**0.5, null=None, leak=leak)
+        if known.all():
+            break
+    return found
 
 
 def farther(

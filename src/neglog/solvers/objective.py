@@ -8,7 +8,7 @@ import numpy as np
 from neglog.distributions.arrays import Numbers
 from neglog.solvers.dispersion import Dispersion, Known, Profile
 from neglog.solvers.penalty import Penalty
-from neglog.solvers.systems import newton_step, smallest_pivot
+from neglog.solvers.systems import SINGULAR, newton_step, smallest_pivot
 
 NEARLY_SINGULAR = 1e-8  # pivot at unit diagonal
 LEAST_BORROWED = 1e-3  # of the guide, where the curvature is that
@@ -128,6 +128,11 @@ class Objective:
         found = search(theta, self.penalty.bend, self.penalty.centre, self.factor / phi, tol, max_iter)
         theta, gradient, hessian, converged, steps, value, decrement, pivot = found
         return Solution(Point(theta, value, gradient, hessian, phi), converged, steps, decrement, None, pivot)
+
+    def tells_columns_apart(self) -> bool:
+        """Whether the columns themselves leave no direction open, whatever the loss makes of their rows: one pass."""
+        moments = getattr(self.engine, "moments", None)
+        return moments is not None and self.gauge is None and smallest_pivot(moments()[:-1, :-1]) > SINGULAR
 
     def summed(self, point: Point) -> float:
         """The size of what was summed, even where the sum itself is near 0."""
