@@ -317,3 +317,13 @@ def test_an_open_scale_under_a_lasso_takes_the_better_of_two_optima(seed):
     fit = nl.fit(X, y, nl.Gaussian(), prior)
     others = [nl.fit(X, y, nl.Gaussian(scale=scale), prior).objective for scale in np.geomspace(0.03, 3, 60)]
     assert fit.objective <= min(others) + 1e-6
+
+
+@each({name: noise for name, noise in KNOWN.items() if name != "categorical"})
+@pytest.mark.parametrize("prior", [nl.Laplace(loc=60.0, scale=200.0), nl.Gaussian(loc=60.0, scale=200.0)], ids=str)
+def test_a_prior_centred_far_from_the_data_is_no_place_to_begin(noise, prior):
+    """Raw predictions of some hundreds, whose means are beyond the numbers under a log link."""
+    given = problem(nl.Flat())
+    fit = nl.fit(given.dense[:, :2], targets(noise, given.table), noise, prior)
+    assert fit.converged
+    assert np.all(np.abs(fit.coef) < 10)

@@ -166,7 +166,7 @@ def start(task: Task) -> Numbers:
             theta[0] = (eta if np.isfinite(eta) else 1.0) - (
                 0.0 if engine.offset is None else float(engine.offset.mean())
             )
-        return _begun_inside(task, theta)
+        return _begun_inside(task, _nearer(task, theta))
     if link.name in ("inverse", "sqrt") or (link.name == "identity" and target.family != "gaussian"):
         spread = target.family == "gaussian"  # y near 0 or below says little about the link of its mean
         positive = np.where(target.y > 0, target.y, 0.5 * middle)
@@ -175,6 +175,20 @@ def start(task: Task) -> Numbers:
             if (engine.predict(theta) > 0).all():
                 break
     return _begun_inside(task, theta)
+
+
+def _nearer(task: Task, theta: Numbers) -> Numbers:
+    """These coefficients, at which the prior is centred, or none at all, if the rows like these better: means of e^200
+    are far to come back from.
+    """
+    bare = np.zeros(len(theta))
+    bare[0] = theta[0]
+    if not (theta != bare).any():
+        return theta
+    objective = task.objective(task.engine)
+    with np.errstate(all="ignore"):
+        here, there = objective.at(theta, False).value, objective.at(bare, False).value
+    return bare if there < here else theta
 
 
 def _begun_inside(task: Task, theta: Numbers) -> Numbers:

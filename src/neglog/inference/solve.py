@@ -73,7 +73,8 @@ def _solve_squares(task: Task) -> Answer:
     solution = solver(task.objective(Moments(gram)), theta, task.tol, task.max_iter)
     if task.target.open and not task.penalty.flat.all():
         other = _from_least_squares(task, gram, solver)
-        if other is not None and other.converged and other.point.value < solution.point.value:
+        least = solution.point.value - 1e-9 * (1 + abs(solution.point.value))  # or they are the same, but for rounding
+        if other is not None and other.converged and other.point.value < least:
             solution = other
     needs_rows = _needs_rows(gram, solution)
     theta = solution.point.theta
@@ -90,6 +91,7 @@ def _from_least_squares(task: Task, gram: Numbers, solver: Callable[..., Solutio
     is no optimum.
     """
     theta = newton_step(gram[:-1, :-1], -gram[:-1, -1]).x
+    theta = np.where(gram.diagonal()[:-1] > 0, theta, task.penalty.centre + task.penalty.kink)
     whole = np.append(theta, -1.0)
     if not float(whole @ gram @ whole) > LOST * gram[-1, -1]:
         return None
