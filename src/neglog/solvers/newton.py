@@ -63,7 +63,7 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
         if (left <= tol or rounding) and step.leak <= max(tol, 1e-6):
             end = objective.after(point, step.x, 0.5 * decrement**2)
             return Solution(end, True, steps, left, null, step.pivot)
-        if steps == max_iter:
+        if steps == max_iter or max(decrement, before) <= tol:  # all that is left is a slope that no step follows
             break
         far = detour
         if detour:
