@@ -195,3 +195,9 @@ def test_predictions_need_the_same_columns():
     np.testing.assert_allclose(named.predict(table[["three", "one", "two"]]), named.predict(table), rtol=1e-13)
     with pytest.raises(ValueError, match="two"):
         named.predict(table[["one", "three"]])
+
+
+def test_a_prior_whose_square_is_no_number_is_refused():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match="Gaussian prior: the scale 4e-202 is below 1e-150"):
+        nl.fit(X, X[:, 0], nl.Gaussian(scale=1.0), nl.Gaussian(scale=4e-202))

@@ -110,16 +110,16 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
         )
     elif np.isnan(value):
         return  # for a reason that the search has noticed itself
+    elif 0 < size < LEAST_SUM**0.25 and (target.family == "gaussian" or target.vanished(answer.noise, size)):
+        sentence = (  # and their squares again, in the slopes of the dispersion
+            f"y, of at most {size:.2g}, is so small that sums of squares are beyond the range of numbers. State it in "
+            "another unit."
+        )
     elif size == 0 or target.vanished(answer.noise, size) or not np.isfinite(value):
-        if 0 < size < LEAST_SUM**0.5:  # whose square is 0
-            sentence = (
-                f"y, of at most {size:.2g}, is so small that sums of squares are beyond the range of numbers. State it "
-                "in another unit."
-            )
-        else:
-            sentence = _through_all(name, noise)
+        sentence = _through_all(name, noise)
     elif (not answer.converged or learned or target.vanished(answer.noise, 1e9 * size)) and _reaches_all(task):
-        if learned and answer.converged and task.engine.rows <= task.engine.width:
+        squares = target.family == "gaussian" and target.noise.link.name == "identity"
+        if learned and squares and answer.converged and task.engine.rows <= task.engine.width:
             return  # the evidence divides y between the columns and the noise
         sentence = _through_all(name, noise, "The columns can pass" if learned else "The fit passes")
     elif not learned and task.penalty.smooth and not task.penalty.flat.all() and _reaches_all(task):

@@ -11,6 +11,8 @@ from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
 from neglog.solvers.penalty import Penalty
 
+LEAST = 1e-150  # scale of a prior
+
 
 def make_penalty(prior: Prior, engine: Memory) -> Penalty:
     """The prior's terms per coefficient, none for the intercept."""
@@ -33,6 +35,11 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
             raise ValueError(f"{type(factor).__name__} prior: loc must be stated; only a scale can be learned")
         centred = isinstance(loc, float) and loc == 0
         middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
+        if np.min(scale) < LEAST:
+            raise ValueError(
+                f"{type(factor).__name__} prior: the scale {np.min(scale):.3g} is below {LEAST:g}, and its square is "
+                "beyond the range of numbers; state y or the columns in another unit"
+            )
         if isinstance(factor, Gaussian):
             bend, centre = engine.native(1 / (scale * scale)), middle
         else:
