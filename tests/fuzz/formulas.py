@@ -281,7 +281,7 @@ def draw_tweedie(rng, mu, parameters):
     if power == 2:
         return rng.gamma(1 / phi, mu * phi)
     if power == 3:
-        return rng.wald(mu, 1 / phi)
+        return rng.wald(np.maximum(mu, 1e-300), 1 / phi)  # e^-800 is 0
     number = rng.poisson(mu ** (2 - power) / (phi * (2 - power)))
     jumps = rng.gamma(np.maximum(number, 1) * (2 - power) / (power - 1))
     return np.where(number > 0, jumps * phi * (power - 1) * mu ** (power - 1), 0.0)
