@@ -11,7 +11,7 @@ from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
 from neglog.solvers.penalty import Penalty
 
-LEAST = 1e-150  # scale of a prior
+LEAST = 1e-153  # scale of a Gaussian prior, whose square is used
 
 
 def make_penalty(prior: Prior, engine: Memory) -> Penalty:
@@ -35,9 +35,9 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
             raise ValueError(f"{type(factor).__name__} prior: loc must be stated; only a scale can be learned")
         centred = isinstance(loc, float) and loc == 0
         middle = nothing if centred else engine.native(np.where(np.isfinite(scale), loc, 0.0))
-        if np.min(scale) < LEAST:
+        if isinstance(factor, Gaussian) and np.min(scale) < LEAST:
             raise ValueError(
-                f"{type(factor).__name__} prior: the scale {np.min(scale):.3g} is below {LEAST:g}, and its square is "
+                f"Gaussian prior: the scale {np.min(scale):.3g} is below {LEAST:g}, and its square is "
                 "beyond the range of numbers; state y or the columns in another unit"
             )
         if isinstance(factor, Gaussian):
