@@ -4,6 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neglog.belief.bayes import Belief, bayes
+    from neglog.belief.conjugate import ParameterPosterior, posterior
+    from neglog.belief.leave_one_out import LeaveOneOut
+    from neglog.belief.nuts import SamplingWarning
+    from neglog.belief.posterior import Posterior
+    from neglog.comparison.compare import compare
+    from neglog.comparison.comparison import Comparison
     from neglog.distributions import (
         Bernoulli,
         Beta,
@@ -20,23 +27,16 @@ if TYPE_CHECKING:
         Tweedie,
     )
     from neglog.estimators import Classifier, Regressor, neg_nll_scorer
-    from neglog.inference.bayes import Belief, bayes
-    from neglog.inference.compare import compare
-    from neglog.inference.comparison import Comparison
-    from neglog.inference.conjugate import ParameterPosterior, posterior
-    from neglog.inference.fit import fit
-    from neglog.inference.loo import LeaveOneOut
-    from neglog.inference.nuts import SamplingWarning
-    from neglog.inference.path import Path, path
-    from neglog.inference.posterior import Posterior
-    from neglog.inference.result import Fit
-    from neglog.inference.rows import ConvergenceWarning, UnseenLevelWarning
-    from neglog.inference.storage import load
+    from neglog.fitting.fit import fit
+    from neglog.fitting.path import Path, path
     from neglog.information import from_samples
     from neglog.information.cross_entropy import cross_entropy
     from neglog.information.decompose import decompose
     from neglog.information.entropy import entropy, mutual_information
     from neglog.information.kl import jensen_shannon, kl_divergence
+    from neglog.likelihood.row_values import ConvergenceWarning, UnseenLevelWarning
+    from neglog.results.fit import Fit
+    from neglog.results.storage import load
 
 __version__ = "0.1.0"
 
@@ -58,29 +58,6 @@ _HOMES = {
         "Poisson",
         "Tweedie",
     ),
-    "neglog.estimators": (
-        "Classifier",
-        "Regressor",
-        "neg_nll_scorer",
-    ),
-    "neglog.inference": (
-        "Belief",
-        "Comparison",
-        "ConvergenceWarning",
-        "Fit",
-        "LeaveOneOut",
-        "ParameterPosterior",
-        "Path",
-        "Posterior",
-        "SamplingWarning",
-        "UnseenLevelWarning",
-        "bayes",
-        "compare",
-        "fit",
-        "load",
-        "path",
-        "posterior",
-    ),
     "neglog.information": (
         "cross_entropy",
         "decompose",
@@ -89,6 +66,23 @@ _HOMES = {
         "jensen_shannon",
         "kl_divergence",
         "mutual_information",
+    ),
+    "neglog.likelihood.row_values": ("ConvergenceWarning", "UnseenLevelWarning"),
+    "neglog.belief.bayes": ("Belief", "bayes"),
+    "neglog.belief.conjugate": ("ParameterPosterior", "posterior"),
+    "neglog.belief.leave_one_out": ("LeaveOneOut",),
+    "neglog.belief.nuts": ("SamplingWarning",),
+    "neglog.belief.posterior": ("Posterior",),
+    "neglog.results.fit": ("Fit",),
+    "neglog.results.storage": ("load",),
+    "neglog.fitting.fit": ("fit",),
+    "neglog.fitting.path": ("Path", "path"),
+    "neglog.comparison.compare": ("compare",),
+    "neglog.comparison.comparison": ("Comparison",),
+    "neglog.estimators": (
+        "Classifier",
+        "Regressor",
+        "neg_nll_scorer",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -121,8 +121,8 @@ def compare(
     """Which noise do these data support? Ranks them by the nats of rows they have not seen."""
     _check_directory(report)
     data, notes = _opened(table, target, [exposure, weight, offset], without, keep)
-    from neglog.inference.compare import compare as compared
-    from neglog.inference.recipes import fit_command
+    from neglog.comparison.compare import compare as compared
+    from neglog.comparison.recipes import fit_command
 
     with _progress() as tell:
         found = compared(
@@ -194,8 +194,8 @@ def fit(
 
     law, belief = noise_of(noise), prior_of(prior)
     data, notes = _opened(table, target, [exposure, weight, offset], without, keep)
-    from neglog.inference.fit import fit as fitted
-    from neglog.inference.storage import to_json
+    from neglog.fitting.fit import fit as fitted
+    from neglog.results.storage import to_json
 
     with _progress() as tell:
         tell("Fitting", None)
@@ -246,8 +246,8 @@ def predict(
     """Predict the mean of every row, and quantiles if asked for. Tables may be larger than memory."""
     _check_directory(output)
     levels = [_level(text) for text in _listed(quantiles or "")]
-    from neglog.inference.predictions import predict_file, predict_source
-    from neglog.inference.storage import load
+    from neglog.results.prediction_files import predict_file, predict_source
+    from neglog.results.storage import load
 
     found = load(model)
     named = found.named_beside(offset, exposure)
@@ -275,8 +275,8 @@ def predict(
 @app.command(epilog="Example: [bold]neglog explain visits.json[/bold]")
 def explain(model: ModelFile, raw: Raw = False, as_json: AsJson = False, debug: Debug = False) -> None:
     """Print a saved model: its formula, noise, prior and coefficients, and the data it was fitted to."""
-    from neglog.inference.storage import load, to_json
-    from neglog.inference.summary import equation
+    from neglog.results.storage import load, to_json
+    from neglog.results.summary import equation
 
     found = load(model)
     if as_json:

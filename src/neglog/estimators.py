@@ -17,9 +17,9 @@ from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, LogNor
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
-from neglog.inference.fit import fit
-from neglog.inference.result import row_losses
-from neglog.inference.rows import ConvergenceWarning, check_counted_classes
+from neglog.fitting.fit import fit
+from neglog.likelihood.row_values import ConvergenceWarning, check_counted_classes
+from neglog.results.fit import row_losses
 
 WEAK = 10.0  # log odds for one standard deviation of a column: more than data that do not separate classes ever say
 ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}

@@ -23,7 +23,7 @@ from fuzz.oracle import EITHER, EPS, Objective, degenerate, nearly_perfect
 from fuzz.problems import FILES, make
 
 import neglog as nl
-from neglog.inference.rows import ConvergenceWarning, UnseenLevelWarning
+from neglog.likelihood.row_values import ConvergenceWarning, UnseenLevelWarning
 
 PACKAGE = str(Path(nl.__file__).parent)
 NEAR = 1e-4  # posterior standard deviations from the minimum that count as there: a hundred times the default tol

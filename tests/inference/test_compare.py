@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import neglog as nl
-from neglog.inference.cells import scored
-from neglog.inference.facts import facts_of
+from neglog.comparison.cells import scored
+from neglog.comparison.recorded import facts_of
 
 
 def columns(n=2000, seed=0):

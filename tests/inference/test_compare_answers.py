@@ -108,7 +108,7 @@ def test_the_call_names_arrays_by_their_arguments():
 def test_a_noise_that_cannot_be_fitted_is_a_refused_row(monkeypatch):
     X, eta, rng = columns(300)
     y = rng.gamma(3.0, np.exp(eta) / 3)
-    module = sys.modules["neglog.inference.compare"]
+    module = sys.modules["neglog.comparison.compare"]
 
     def failing(X, y, noise, *others, **named):
         if isinstance(noise, nl.Gamma):
@@ -244,7 +244,7 @@ def test_identifiers_are_noted():
 
 
 def test_digits_follow_the_error():
-    from neglog.inference.verdict import with_error
+    from neglog.comparison.verdict import with_error
 
     assert with_error(483.2694, 20.0628) == ("483", "20")
     assert with_error(2.20684, 0.01083) == ("2.207", "0.011")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import neglog as nl
-from neglog.inference.contrasts import shown
-from neglog.inference.storage import from_json, to_json
+from neglog.results.contrasts import shown
+from neglog.results.storage import from_json, to_json
 
 pandas = pytest.importorskip("pandas", reason="tables with factors")
 TRUTHS = {

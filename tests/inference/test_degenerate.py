@@ -130,7 +130,7 @@ def test_noises_of_any_location_have_no_domain_to_leave(noise):
 
 
 def test_laplace_noise_says_that_its_scale_still_moves(monkeypatch):
-    monkeypatch.setattr("neglog.inference.absolute.ROUNDS", 1)
+    monkeypatch.setattr("neglog.estimation.absolute.ROUNDS", 1)
     y = X @ [1.0, 0.5] + np.random.default_rng(0).laplace(size=N)
     with pytest.warns(nl.ConvergenceWarning, match=r"still move after 1 rounds, the scale by [\d.e-]+ of itself"):
         nl.fit(X, y, nl.Laplace(), nl.Gaussian(scale=0.2))

@@ -11,8 +11,8 @@ from inference.problems import KNOWN
 from scipy import optimize
 
 import neglog as nl
-from neglog.inference.domain import domain_of
-from neglog.inference.fit import prepare
+from neglog.fitting.fit import prepare
+from neglog.likelihood.link_domain import domain_of
 
 PAIRS = {
     f"{name}-{link}": type(noise)(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from neglog.inference.nodes import NODES, collected
+from neglog.likelihood.chebyshev import NODES, collected
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import neglog as nl
 pytest.importorskip("nutpie", reason="the sampler, of the extra neglog[bayes]")
 pytest.importorskip("arviz", reason="its diagnostics, of the extra neglog[bayes]")
 
-from neglog.inference.nuts import Density
+from neglog.belief.nuts import Density
 
 
 def regression(n=80, d=2, seed=0):

@@ -7,7 +7,7 @@ import pytest
 
 import neglog as nl
 from neglog.engines.memory import Memory
-from neglog.inference.compound import common_step
+from neglog.likelihood.tweedie import common_step
 
 
 def small_sample(seed):

@@ -8,7 +8,7 @@ from pyarrow import Table, parquet
 
 import neglog as nl
 from neglog.engines import files
-from neglog.inference import opening
+from neglog.streaming import first_pass
 
 PRIORS = {
     "flat": nl.Flat(),
@@ -24,7 +24,7 @@ N = 400
 def small_pieces(monkeypatch):
     """So that a small table has several pieces, and its sample is a part of it."""
     monkeypatch.setattr(files, "ROWS_OF_PIECE", 100)
-    monkeypatch.setattr(opening, "SAMPLE_ROWS", 150)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 150)
 
 
 def written(noise, path, rows=N):

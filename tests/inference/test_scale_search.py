@@ -5,8 +5,8 @@ import pytest
 from inference.problems import KNOWN, NOISES, UNIVARIATE, each
 
 import neglog as nl
-from neglog.inference import absolute_evidence, learned_ridge
-from neglog.inference.scale_search import Evidence, best_scale
+from neglog.estimation import absolute_evidence, learned_ridge
+from neglog.estimation.scale_search import Evidence, best_scale
 
 MOST_FITS = 20
 EFFECTS = {"strong": 0.5, "weak": 0.05, "none": 0.0}

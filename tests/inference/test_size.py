@@ -7,8 +7,8 @@ from inference.problems import FAMILY_OF, each
 from scipy import sparse
 
 import neglog as nl
-from neglog.inference import separation, size
-from neglog.inference.fit import prepare
+from neglog.estimation import separation, size
+from neglog.fitting.fit import prepare
 
 GIVEN = ("sample_weight", "precision", "offset", "exposure")
 

@@ -9,12 +9,13 @@ import pytest
 from pyarrow import parquet
 
 import neglog as nl
+from neglog.comparison import compare_in_pieces
 from neglog.engines import files, survey
-from neglog.inference import opening, streamed_compare
-from neglog.inference.condensed import condensed, sums_of
-from neglog.inference.separation import separating_direction
-from neglog.inference.streamed import fold_of
-from neglog.inference.targets import make_target
+from neglog.estimation.separation import separating_direction
+from neglog.likelihood.targets import make_target
+from neglog.streaming import first_pass
+from neglog.streaming.pieces import fold_of
+from neglog.streaming.target_sums import condensed, sums_of
 
 N = 2000
 NOISES = {
@@ -35,9 +36,9 @@ def small_pieces(monkeypatch):
     """So that small tables have many pieces, and the sample is a part of them."""
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 150)
     monkeypatch.setattr(files, "ROWS_OF_PIECE", 300)
-    monkeypatch.setattr(opening, "SAMPLE_ROWS", 400)
+    monkeypatch.setattr(first_pass, "SAMPLE_ROWS", 400)
     monkeypatch.setattr(survey, "SAMPLE_ROWS", 400)
-    monkeypatch.setattr(streamed_compare, "ROWS_TO_SHOW", 300)
+    monkeypatch.setattr(compare_in_pieces, "ROWS_TO_SHOW", 300)
 
 
 def table(noise, seed=0):

@@ -10,8 +10,8 @@ from neglog.design.design import Design, Schema
 from neglog.distributions import Gamma, Gaussian, Huber, Laplace, LogNormal, Tweedie
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
-from neglog.inference.fit import fit
-from neglog.inference.rows import ConvergenceWarning
+from neglog.fitting.fit import fit
+from neglog.likelihood.row_values import ConvergenceWarning
 
 # The power of the spread that `precision` of a fit stands for, by which it divides (multiplies a shape) elsewhere.
 PRECISION = {Gaussian: -2.0, LogNormal: -2.0, Huber: -2.0, Laplace: -1.0, Tweedie: -1.0, Gamma: 1.0}

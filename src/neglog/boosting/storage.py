@@ -14,7 +14,7 @@ from neglog.boosting.rows import Features
 from neglog.distributions.base import Noise
 from neglog.distributions.parameters import MODEL
 from neglog.distributions.registry import FAMILIES
-from neglog.inference.storage import law_from_json, law_to_json
+from neglog.results.storage import law_from_json, law_to_json
 
 KEY = "neglog boosted model"
 FORMAT = 1

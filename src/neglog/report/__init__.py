@@ -7,12 +7,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from neglog.atomic import written_whole
-from neglog.inference.summary import equation
-from neglog.inference.verdict import with_error
+from neglog.comparison.verdict import with_error
 from neglog.report import figures
+from neglog.results.summary import equation
 
 if TYPE_CHECKING:
-    from neglog.inference.comparison import Comparison
+    from neglog.comparison.comparison import Comparison
 
 __all__ = ["render", "write_report"]
 

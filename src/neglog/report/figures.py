@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
-from neglog.inference.contrasts import shown
+from neglog.results.contrasts import shown
 
 if TYPE_CHECKING:
-    from neglog.inference.comparison import Comparison, Score
-    from neglog.inference.result import Fit
+    from neglog.comparison.comparison import Comparison, Score
+    from neglog.results.fit import Fit
 
 INK, ACCENT, PALE = "#4f7cc4", "#d1603f", "#98a3af"  # readable on white and on black
 COLOURS = (INK, ACCENT, "#5f9e4a", "#b9922a", "#8f6bb3", PALE)

@@ -1,0 +1,314 @@
+"""No-U-Turn sampling of a fit's posterior, through nutpie: exact where Laplace's approximation is not."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from neglog import _core
+from neglog.belief.posterior import Fitted, Posterior, checked_level, refuse_improper, row_chunks, whitened
+from neglog.design.blocks import Dense
+from neglog.design.design import Design, Schema
+from neglog.distributions import Bernoulli, Categorical
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.mixture import Mixture
+from neglog.engines.memory import Memory
+from neglog.likelihood.joint import Joint
+from neglog.likelihood.row_values import finite_prediction
+from neglog.solvers.dispersion import Known
+
+TUNE = 150  # draws that only adapt the step, which the metric makes nearly right from the start
+WHITE_CELLS = 20_000_000  # numbers up to which the rows are stored in the coordinates of the draws
+PREDICTIVE_DRAWS = 400  # of the parameters, for predictive laws
+GOOD_RHAT = 1.01
+FEW = 100  # effective draws per chain below which quantiles are rough
+
+
+class SamplingWarning(UserWarning):
+    """Draws that may not represent the posterior: divergences, chains that disagree, too few effective draws."""
+
+
+class NutsPosterior(Posterior):
+    """Draws from the posterior: `draws` has the shape (chains, draws, values).
+
+    `complete` is False when sampling was interrupted; then the draws so far are kept. `divergences`, `rhat` and `ess`
+    are those of ArviZ.
+    """
+
+    def __init__(self, fit: Fitted, joint: Joint, trace: Any, complete: bool) -> None:
+        self.fit, self.joint, self.complete = fit, joint, complete
+        self.names = joint.public_names()
+        self._native = trace.native
+        self._turn = joint.public_matrix()
+        self.draws = self._native @ self._turn.T
+        self.divergences = int(trace.divergences)
+        self.evidence = np.nan  # draws alone do not tell it
+        self._diagnose()
+
+    def _diagnose(self) -> None:
+        import arviz
+
+        data = self.to_arviz()
+        self.rhat, self.ess = self._in_order(arviz.rhat(data)), self._in_order(arviz.ess(data))
+        troubles = []
+        if self.divergences:
+            troubles.append(
+                f"{self.divergences} draws diverged: the posterior bends more sharply than the steps can follow; "
+                "a stronger prior helps, or a larger target_accept"
+            )
+        if self.draws.shape[0] > 1 and np.nanmax(self.rhat) > GOOD_RHAT:
+            worst = self.names[int(np.nanargmax(self.rhat))]
+            troubles.append(f"the chains disagree about {worst} (R-hat {np.nanmax(self.rhat):.3f}); draw more")
+        if np.nanmin(self.ess) < FEW * self.draws.shape[0]:
+            worst = self.names[int(np.nanargmin(self.ess))]
+            troubles.append(f"only {np.nanmin(self.ess):.0f} effective draws of {worst}; draw more")
+        if not self.complete:
+            troubles.append(f"sampling was interrupted after {self.draws.shape[1]} draws per chain")
+        if troubles:
+            warnings.warn("; ".join(troubles), SamplingWarning, stacklevel=4)
+
+    def _in_order(self, judged: Any) -> Numbers:
+        """What ArviZ says about each variable, in the order of `names`."""
+        values = getattr(judged, "posterior", judged)
+        engine = self.joint.task.engine
+        parts = [np.asarray(values["coef"]).reshape(engine.loss.classes, -1)]
+        if engine.intercept:
+            parts.insert(0, np.asarray(values["intercept"]).reshape(engine.loss.classes, 1))
+        noise = [float(values[name]) for name in self.joint.names]
+        return np.append(np.concatenate(parts, axis=1).ravel(), noise)
+
+    @property
+    def _flat(self) -> Numbers:
+        return np.asarray(self.draws.reshape(-1, self.draws.shape[-1]))
+
+    @property
+    def mean(self) -> Numbers:
+        return np.asarray(self._flat.mean(axis=0))
+
+    @property
+    def std(self) -> Numbers:
+        return np.asarray(self._flat.std(axis=0, ddof=1))
+
+    def covariance(self) -> Numbers:
+        return np.atleast_2d(np.cov(self._flat.T))
+
+    def interval(self, level: float = 0.9) -> Numbers:
+        tail = 0.5 - 0.5 * checked_level(level)
+        return np.asarray(np.quantile(self._flat, [tail, 1 - tail], axis=0).T)
+
+    def sample(self, n: int = 1000, rng: Any = None) -> Numbers:
+        """Draws, in random order; those there are, again and again if `n` is larger."""
+        count = len(self._flat)
+        order = np.random.default_rng(rng).permutation(count)
+        return self._flat[order[np.arange(n) % count]]
+
+    def predictive(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        engine = self.fit.prediction_engine(X, offset, exposure, self.joint.task.engine)
+        flat = self._native.reshape(-1, self._native.shape[-1])
+        chosen = flat[np.linspace(0, len(flat) - 1, min(PREDICTIVE_DRAWS, len(flat))).astype(int)]
+        width, noise = engine.width, self.fit.noise
+        eta = np.stack([finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in chosen])
+        if isinstance(noise, Categorical):
+            return Categorical(np.mean(noise.given(eta).p, axis=0))
+        laws = self.joint.noise(chosen[:, width:])
+        columns = {f"_{name}": np.reshape(getattr(laws, name), (-1, 1)) for name in self.joint.names}
+        mixed = laws._replaced(**columns).given(eta)
+        if isinstance(noise, Bernoulli):
+            return Bernoulli(np.mean(mixed.p, axis=0))
+        return Mixture(mixed, np.full(len(chosen), 1 / len(chosen)))
+
+    def _chains(self) -> Numbers:
+        return np.asarray(self.draws)
+
+    def _title(self) -> str:
+        return f"Posterior by the No-U-Turn sampler: {self.fit.noise!r}, prior {self.fit.prior!r}"
+
+    def _caption(self) -> str:
+        chains, draws, _ = self.draws.shape
+        text = f"{chains} chains of {draws} draws, least ESS {np.nanmin(self.ess):.0f}"
+        if chains > 1:
+            text += f", largest R-hat {np.nanmax(self.rhat):.3f}"
+        if self.divergences:
+            text += f", {self.divergences} divergences"
+        return text if self.complete else f"{text}, interrupted"
+
+
+class Trace:
+    """What the sampler left: (chains, draws, values) in the core's order, as many draws as every chain has."""
+
+    def __init__(self, data: Any, density: "Density") -> None:
+        draws = np.asarray(data.posterior["x"].values, np.float64)
+        finished = np.isfinite(draws).all(axis=2).all(axis=0)
+        self.native = density.native(draws[:, finished])
+        stats = data.sample_stats
+        self.divergences = np.count_nonzero(np.asarray(stats["diverging"].values)[:, finished] > 0)
+
+
+class Density:
+    """The log posterior density in coordinates x, about the mode, in which it looks like a standard Gaussian."""
+
+    def __init__(self, joint: Joint) -> None:
+        self.joint = joint
+        self.engine = joint.answer.engine.on_one_thread()
+        self.width = self.engine.width
+        self.dispersion: Any = joint.task.target.dispersion()
+        # log dispersion per unit of the open parameter's logarithm; 0 where the parameter is part of the loss
+        logs = {"gaussian": 2.0, "laplace": 1.0, "gamma": -1.0, "tweedie": 1.0}
+        plain = len(joint.names) == 1 and joint.names[0] != "power"
+        self.in_logs = logs.get(joint.task.target.family, 0.0) if plain else 0.0
+        penalty = joint.task.penalty
+        curvature = joint.curvature()
+        # a Laplace prior has the variance of a Gaussian of scale sqrt(2) b
+        curvature.matrix[np.diag_indices(self.width)] += 0.5 * penalty.strength**2
+        self.power = joint.names.index("power") if "power" in joint.names else None
+        self.centre = np.append(curvature.theta, self._unbound(curvature.v))
+        matrix = curvature.matrix * np.outer(*[np.append(np.ones(self.width), self._stretch(curvature.v))] * 2)
+        self.root, _ = whitened(matrix, joint)
+        self.white = self.engine.rows * len(self.root) <= WHITE_CELLS and self.engine.loss.classes == 1
+        if self.white:
+            self.engine = self._in_draws()
+
+    def _in_draws(self) -> Memory:
+        """The same rows with the coordinates x as their columns: no turning back and forth at every step."""
+        engine, count = self.engine, self.root.shape[1]
+        columns = np.empty((engine.rows, count), order="F")
+        for rows, matrix in row_chunks(engine):
+            columns[rows] = matrix @ self.root[: self.width]
+        design = Design((Dense(columns),), engine.rows, count, Schema(count))
+        offset, centre = engine.predict(self.centre[: self.width]), np.zeros(count)
+        turned = Memory(design, engine.y, engine.weight, offset, engine.loss, intercept=False, centre=centre)
+        return turned.on_one_thread()
+
+    def _unbound(self, v: Numbers) -> Numbers:
+        """The power of a Tweedie noise, which lies between 1 and 2, as its log odds."""
+        u = np.array(v)
+        if self.power is not None:
+            p = u[..., self.power]
+            u[..., self.power] = np.log((p - 1) / (2 - p))
+        return u
+
+    def _bound(self, u: Numbers) -> Numbers:
+        v = np.array(u)
+        if self.power is not None:
+            v[..., self.power] = 1 + 1 / (1 + np.exp(-u[..., self.power]))
+        return v
+
+    def _stretch(self, v: Numbers) -> Numbers:
+        """dv / du."""
+        stretch = np.ones(len(v))
+        if self.power is not None:
+            stretch[self.power] = (v[self.power] - 1) * (2 - v[self.power])
+        return stretch
+
+    def native(self, x: Numbers) -> Numbers:
+        """Draws in the core's order, the noise's parameters as `Joint` has them."""
+        z = self.centre + x @ self.root.T
+        return np.concatenate([z[..., : self.width], self._bound(z[..., self.width :])], axis=-1)
+
+    def in_core(self) -> Any:
+        """The same density as a C function, where the rows are in these coordinates and nothing but a quadratic is
+        added; else None.
+        """
+        penalty = self.joint.task.penalty
+        if not (self.white and penalty.smooth and isinstance(self.dispersion, Known) and not self.joint.names):
+            return None
+        _, pull = penalty.quadratic(self.centre[: self.width])
+        bend = np.ascontiguousarray((self.root.T * penalty.bend) @ self.root)
+        return _core.density(self.engine.problem, 1 / self.dispersion.dispersion, bend, self.root.T @ pull)
+
+    def __call__(self, x: Numbers) -> tuple[float, Numbers]:
+        """The log density up to a constant, and its gradient."""
+        z = self.centre + self.root @ x
+        theta, joint = z[: self.width], self.joint
+        penalty = joint.task.penalty
+        extra, pull = penalty.quadratic(theta)
+        if not penalty.smooth:
+            away = theta - penalty.kink
+            extra += float(penalty.strength @ np.abs(away))
+            pull = pull + penalty.strength * np.sign(away)
+        with np.errstate(all="ignore"):
+            value, slope, in_u = self._of_rows(x if self.white else theta, z[self.width :])
+        value += extra
+        gradient = self.root.T @ np.append(pull if self.white else pull + slope, in_u)
+        if self.white:
+            gradient += slope
+        if not math.isfinite(value + gradient.sum()):
+            return -np.inf, np.zeros(len(x))
+        return -value, -gradient
+
+    def _of_rows(self, at: Numbers, u: Numbers) -> tuple[float, Numbers, Numbers]:
+        """-log p of the sample up to a constant, with its gradients where the engine is asked and in u."""
+        if not (len(u) == 0 or self.in_logs):
+            return self._by_rows(at, u)
+        loss, gradient, _ = self.engine.evaluate(at, False)
+        if isinstance(self.dispersion, Known):
+            return loss / self.dispersion.dispersion, gradient / self.dispersion.dispersion, u
+        # only the dispersion is open, whose logarithm is a multiple of u: then sums over rows are enough
+        t = self.in_logs * float(u[0])
+        value, slope, _ = self.dispersion.constants(t)
+        shrink = np.exp(-t)
+        half_deviance = shrink * (loss - self.dispersion.saturated)
+        return half_deviance + value, shrink * gradient, np.array([self.in_logs * (slope - half_deviance)])
+
+    def _by_rows(self, at: Numbers, u: Numbers) -> tuple[float, Numbers, Numbers]:
+        joint, v = self.joint, self._bound(u)
+        target = joint.target(v)
+        engine = self.engine if joint.engine(target) is joint.answer.engine else self.engine.with_loss(target.loss)
+        _, gradient, _ = engine.evaluate(at, False)
+        eta = engine.predict(at)
+        slopes = joint.slopes(eta, target)
+        rows = target.rows_nll(target.noise, eta, target.p, target.raw)
+        w = target.w
+        value = float(np.sum(rows) if w is None else np.sum(np.where(w > 0, w * rows, 0.0)))
+        in_v = slopes.sum(axis=0) if w is None else w @ slopes
+        stretch = self._stretch(v)
+        if self.power is not None:  # the prior is flat in the power, not in its log odds
+            value -= float(np.log(stretch[self.power]))
+            in_v[self.power] += (2 * v[self.power] - 3) / stretch[self.power]
+        phi = target.dispersion().dispersion  # type: ignore[attr-defined]
+        return value, gradient / phi, in_v * stretch
+
+
+def nuts_posterior(
+    fit: Fitted,
+    joint: Joint,
+    *,
+    draws: int = 1000,
+    tune: int = TUNE,
+    chains: int = 4,
+    rng: Any = None,
+    progress: bool = True,
+    target_accept: float = 0.8,
+) -> NutsPosterior:
+    """Sample; an interrupt keeps the draws so far."""
+    refuse_improper(joint)
+    if not joint.public_names():
+        raise ValueError("there is nothing to sample: the fit has no columns, no intercept and no open parameter")
+    for name, value in (("draws", draws), ("chains", chains), ("tune", tune)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, but is {value}")
+    try:
+        import nutpie
+    except ImportError:
+        raise ImportError('method="nuts" needs nutpie and ArviZ: pip install "neglog[bayes]"') from None
+    from neglog.belief.nutpie_model import compiled
+
+    density = Density(joint)
+    generator = np.random.default_rng(rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = nutpie.sample(
+            compiled(density, density.root.shape[1]),
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            seed=int(generator.integers(2**31)),
+            save_warmup=False,
+            progress_bar=progress,
+            target_accept=target_accept,
+        )
+    trace = Trace(data, density)
+    if trace.native.shape[1] == 0:
+        raise RuntimeError("sampling was interrupted before the first draw")
+    return NutsPosterior(fit, joint, trace, complete=trace.native.shape[1] == draws)

@@ -1,0 +1,1 @@
+"""Which noise do the data support: candidates, folds, scores of recorded cells, and the sentence."""

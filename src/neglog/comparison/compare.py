@@ -1,0 +1,381 @@
+"""Which noise do these data support? Every noise that can explain y, on the same folds, in held-out nats."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog.comparison.cells import scored
+from neglog.comparison.compare_in_pieces import (
+    CANNOT_FIT,
+    CLASSES,
+    TOL,
+    compare_source,
+    no_chance,
+    open_for_all,
+    why_not,
+)
+from neglog.comparison.comparison import Comparison, Score
+from neglog.comparison.leaks import identifiers, leaks, perfection
+from neglog.comparison.recipes import law_call, recipe_of
+from neglog.comparison.recorded import Facts, facts_of
+from neglog.design import is_formula, row_count
+from neglog.design.design import Design
+from neglog.design.selection import take_rows
+from neglog.distributions import (
+    Bernoulli,
+    Categorical,
+    Flat,
+    Gamma,
+    Gaussian,
+    Huber,
+    Laplace,
+    LogNormal,
+    Poisson,
+    Tweedie,
+)
+from neglog.distributions.base import Noise, Prior
+from neglog.distributions.specification import noise_of, prior_of
+from neglog.engines.blas import one_blas_thread
+from neglog.estimation.learned_prior import is_open
+from neglog.fitting.fit import fit, opened
+from neglog.likelihood.row_values import ConvergenceWarning, checked
+from neglog.results.fit import Fit
+from neglog.streaming.first_pass import opened_source
+from neglog.streaming.pieces import fold_of
+from neglog.streaming.watching import tells
+
+NOISES = (Gaussian, Laplace, Huber, LogNormal, Poisson, Gamma, Tweedie, Bernoulli)
+SETTINGS = {"intercept": True, "missing": "error", "rare": 0}  # which `nl.fit` has by default
+PRECISE = 1e-6  # the tol that `nl.fit` has by default
+
+
+@tells
+@one_blas_thread
+def compare(
+    X: Any,
+    y: ArrayLike | str,
+    noises: Sequence[str | Noise] | None = None,
+    prior: str | Prior | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    sample_weight: ArrayLike | str | None = None,
+    offset: ArrayLike | str | None = None,
+    exposure: ArrayLike | str | None = None,
+    intercept: bool = True,
+    missing: str = "error",
+    rare: int = 0,
+    progress: Any = None,
+    engine: str | None = None,
+    cache: Any = None,
+) -> Comparison:
+    """Fit every noise that can explain y on the same folds, and rank them by the nats of the rows left out.
+
+    noises    which to try, as objects or text ("gamma", "tweedie(power=1.5)"); by default all that can explain y
+    prior     of the coefficients; by default a Gaussian whose scale is learned in every fold
+    missing   and rare say what to do with missing values and rare levels, as in `nl.fit`
+    progress  True shows a bar; a function is called before every fit, with a sentence and the share that is done
+    engine    and cache are those of `nl.fit`, for files
+
+    The fold of a row is a hash of its number, so that folds are the same wherever the rows are. A noise that cannot
+    explain y, or cannot be fitted, is listed with the reason. `call` is the call of `nl.fit` that gives the best one.
+    Columns that tell the target, alone or as a sum, are named in `leaks`; what looks like an identifier, in `notes`.
+
+    Where y is recorded on a grid, such as whole numbers or cents, every noise is scored by the probability of the
+    recorded cell, so that masses and densities can be compared; `resolution` says what was done.
+
+    >>> import numpy as np, neglog as nl
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> y = rng.poisson(np.exp(0.3 + X @ [0.5, -0.2]))
+    >>> nl.compare(X, y, ["gaussian", "poisson"]).best
+    Poisson(mean=None)
+    """
+    prior = Gaussian() if prior is None else prior_of(prior)
+    given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
+    settings: dict[str, Any] = {"intercept": intercept, "missing": missing, "rare": rare}
+    stated = {name: value for name, value in settings.items() if value != SETTINGS[name]}
+    places = {name: value for name, value in (("engine", engine), ("cache", cache)) if value is not None}
+    recipe = recipe_of(y, prior, given, {**stated, **places})
+    source = opened_source(X, engine)
+    if source is not None:
+        settings["cache"] = cache
+        again = partial(fit, X, y, engine=engine, progress=False, **given, **settings)
+        found = _compared_source(source, y, noises, prior, given, settings, folds, seed, progress, again)
+    else:
+        found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress)
+    found.recipe = replace(recipe, prior=found.prior)
+    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    found.target = _target_name(y)
+    found.leaks = found.leaks or perfection(found.scores[0], found.y, found.target)
+    found.fit.named = {**named, "y": found.target}
+    return found
+
+
+def _target_name(y: Any) -> str:
+    return y.partition("~")[0].strip() if isinstance(y, str) else "y"
+
+
+def _compared_table(
+    X: Any,
+    y: Any,
+    noises: Sequence[str | Noise] | None,
+    prior: Prior,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    folds: int,
+    seed: int,
+    progress: Any,
+) -> Comparison:
+    """For rows in memory."""
+    labels = not is_formula(y) and _has_labels(X, y)
+    missing, rare = settings["missing"], settings["rare"]
+    number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
+    design, values = opened(
+        X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare, settings["intercept"]
+    )
+    target, number = values.pop("y"), values.pop("number")
+    assert target is not None
+    weight = checked(values["sample_weight"], "sample_weight", zero=True)
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
+    if not design.columns and is_open(prior):
+        prior = Flat()  # there is nothing to hold back
+    data = _Rows(design, target, values, settings["intercept"])
+    counted = data.counted()
+    facts = None if labels else facts_of(target)  # of all rows: a fit looks at all
+    admitted, refused = _admitted(_tried(noises, labels), facts, given["exposure"] is not None)
+    if isinstance(admitted[0], Categorical) and len(np.unique(target)) < 2:
+        raise ValueError("no noise can explain y: it has one class only")
+    if not 2 <= folds <= counted.design.rows:
+        raise ValueError(f"folds must be between 2 and the number of rows, {counted.design.rows}, but is {folds}")
+    where = np.arange(design.rows) if number is None else number.astype(np.int64)
+    fold = fold_of(where if counted is data else where[data.values["sample_weight"] > 0], folds, seed)
+    if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
+        fold = np.arange(counted.design.rows) % folds
+    found = _compared(data, counted, facts, admitted, refused, prior, fold, folds, seed, progress)
+    found.leaks = leaks(counted.design, counted.y, _target_name(y), numeric=not labels)
+    found.fit.notes += identifiers(design)
+    return found
+
+
+def _compared_source(
+    source: Any,
+    y: Any,
+    noises: Sequence[str | Noise] | None,
+    prior: Prior,
+    given: dict[str, Any],
+    settings: dict[str, Any],
+    folds: int,
+    seed: int,
+    progress: Any,
+    again: Callable[..., Fit],
+) -> Comparison:
+    """The same for rows that are not in memory; `again` fits a noise under a prior to all of them."""
+    with np.errstate(all="ignore"):
+        task, facts = open_for_all(source, y, prior, given, **settings)
+        if not 2 <= folds <= task.engine.rows:
+            raise ValueError(f"folds must be between 2 and the number of rows, {task.engine.rows}, but is {folds}")
+        if not task.engine.design.columns and is_open(prior):
+            prior = Flat()
+        tried = _tried(noises, facts is None)
+        if facts is not None and any(isinstance(noise, Categorical) for noise in tried):
+            raise ValueError(
+                "where X is not in memory, Categorical noise is compared for a column of text only; y holds numbers: "
+                "nl.fit takes them as classes"
+            )
+        admitted, refused = _admitted(tried, facts, given["exposure"] is not None)
+        names = [_name(noise) for noise in admitted]
+        scores, resolution, shown = compare_source(task, admitted, names, refused, prior, facts, folds, seed, progress)
+
+    def whole(noise: Noise) -> Fit:
+        return again(noise, prior)
+
+    final = _final(scores, refused, progress, whole)
+    found = _settled(Comparison(scores, refused, resolution, prior, folds, shown, final), whole)
+    small = task.small
+    found.leaks = leaks(small.engine.design, np.asarray(small.target.raw), _target_name(y), numeric=facts is not None)
+    found.fit.notes += identifiers(small.engine.design)
+    return found
+
+
+# ---- which noises ----------------------------------------------------------------------------------------------------
+
+
+def _has_labels(X: Any, y: Any) -> bool:
+    """Whether y holds labels, not numbers."""
+    if isinstance(y, str):
+        column = X[y] if hasattr(X, "__getitem__") else None
+        kind = np.asarray(column).dtype.kind if column is not None else "f"
+    else:
+        kind = np.asarray(y).dtype.kind
+    return kind in "OUS"
+
+
+def _tried(noises: Sequence[str | Noise] | None, labels: bool) -> list[Noise]:
+    if noises is not None:
+        return [noise_of(noise) for noise in noises]
+    return [Categorical()] if labels else [family() for family in NOISES]
+
+
+def _admitted(noises: list[Noise], facts: Facts | None, exposure: bool) -> tuple[list[Noise], dict[str, str]]:
+    """The noises that can explain y, and why the others cannot; labels come without facts."""
+    admitted, refused = [], {}
+    for noise in noises:
+        if facts is None:
+            reason = None if isinstance(noise, Categorical) else "y holds labels, not numbers"
+        else:
+            reason = facts.against(noise)
+        if reason is None and exposure and noise.link.name != "log":
+            reason = f"exposure multiplies the mean, which needs the log link, but its link is {noise.link.name}"
+            if "log" in noise._links() and not isinstance(noise, Laplace):  # which is fitted by its identity alone
+                reason += f"; to try it nevertheless, name it as {type(noise).__name__.lower()}(link='log')"
+        if reason is None:
+            admitted.append(noise)
+        else:
+            refused[_name(noise)] = reason
+    if not admitted:
+        raise ValueError(why_not(refused))
+    return admitted, refused
+
+
+# ---- scores ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A design with its target and what goes with the rows."""
+
+    design: Design
+    y: Any
+    values: dict[str, Any]
+    intercept: bool
+
+    def taken(self, rows: Any) -> "_Rows":
+        values = {name: None if value is None else value[rows] for name, value in self.values.items()}
+        return _Rows(take_rows(self.design, rows), self.y[rows], values, self.intercept)
+
+    def counted(self) -> "_Rows":
+        """Those that have a weight: the others may hold what no noise could explain."""
+        weight = self.values["sample_weight"]
+        return self if weight is None or (weight > 0).all() else self.taken(np.flatnonzero(weight > 0))
+
+    def fit(self, noise: Noise, prior: Prior, tol: float) -> Fit:
+        return fit(self.design, self.y, noise, prior, intercept=self.intercept, tol=tol, **self.values)
+
+
+def _compared(
+    data: _Rows,
+    counted: _Rows,
+    facts: Facts | None,
+    noises: list[Noise],
+    refused: dict[str, str],
+    prior: Prior,
+    fold: Any,
+    folds: int,
+    seed: int,
+    progress: Any,
+) -> Comparison:
+    rng = np.random.default_rng(seed)
+    labels = isinstance(noises[0], Categorical)
+    width, resolution = CLASSES if facts is None or labels else facts.cell_width()
+    rows, weight = counted.design.rows, counted.values["sample_weight"]
+    weight = np.ones(rows) if weight is None else weight
+    scores: list[Score] = []
+    for i, noise in enumerate(noises):
+        name = _name(noise)
+        score = Score(name, noise, np.empty(rows), np.empty(rows), np.empty(rows), weight)
+        try:
+            for k in range(folds):
+                if progress is not None:
+                    progress(f"{name}, fold {k + 1} of {folds}", (i * folds + k) / (len(noises) * folds + 1))
+                train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+                _score_fold(score, counted.taken(train), counted.taken(test), test, prior, width, rng)
+        except CANNOT_FIT as error:
+            refused[name] = f"it could not be fitted: {error}"
+            continue
+        impossible = np.flatnonzero(~np.isfinite(score.nll))
+        if len(impossible):
+            refused[name] = no_chance(noise, len(impossible), rows)
+            continue
+        scores.append(score)
+    scores.sort(key=lambda score: score.mean)
+
+    def whole(noise: Noise) -> Fit:
+        return data.fit(noise, prior, PRECISE)
+
+    final = _final(scores, refused, progress, whole)
+    y = np.asarray(counted.y) if labels else np.asarray(counted.y, float)
+    return _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
+
+
+def _score_fold(
+    score: Score, train: _Rows, test: _Rows, places: Any, prior: Prior, width: float | None, rng: np.random.Generator
+) -> None:
+    fitted = _quiet(lambda: train.fit(score.noise, prior, TOL))
+    score.fitted = fitted.noise
+    if not fitted.converged:
+        score.converged = False
+        score.notes.append(fitted.message)
+    law = fitted.distribution(test.design, **{name: test.values[name] for name in ("offset", "exposure")})
+    if isinstance(score.noise, Categorical):
+        known = {label: k for k, label in enumerate(fitted.classes.tolist())}
+        absent = sorted({str(label) for label in test.y.tolist() if label not in known})
+        if absent:
+            raise ValueError(f"the class {', '.join(absent)} is in one fold only; merge classes, or take fewer folds")
+        codes = np.array([known[label] for label in test.y.tolist()])
+        score.nll[places], score.predicted[places] = law.nll(codes), law.p.max(axis=1)
+        score.transform[places] = np.nan  # classes have no order in which one could be too high
+        return
+    score.nll[places], score.transform[places] = scored(law, test.y, width, rng)
+    score.predicted[places] = law.mean()
+
+
+def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: Callable[[Noise], Fit]) -> Fit:
+    """The best noise on all rows, by the call that the conclusion names; what fails there is refused like the rest."""
+    while scores:
+        if progress is not None:
+            progress(f"{scores[0].name} on all rows", 1.0)
+        try:
+            return _quiet(partial(fitted, scores[0].noise))
+        except CANNOT_FIT as error:
+            refused[scores.pop(0).name] = f"it could not be fitted to all rows: {error}"
+    raise ValueError(why_not(refused))
+
+
+def _settled(found: Comparison, fitted: Callable[[Noise], Fit]) -> Comparison:
+    """Where the best noise has no end on all rows, as a Tweedie whose power runs to its edge on plain counts, and one
+    that is as good has, the latter is the best and the former is refused with what its fit says.
+    """
+    ended = {found.scores[0].name: found.fit}
+    for place, score in enumerate(found.scores):
+        if score.name not in found.ties:
+            return found
+        final = ended[score.name] if score.name in ended else _quiet(partial(fitted, score.noise))
+        if not final.converged:
+            ended[score.name] = final
+            continue
+        for other in found.scores[:place]:
+            found.refused[other.name] = (
+                f"no better than {score.name}, and its fit to all rows did not converge. {ended[other.name].message}"
+            )
+        return replace(found, scores=found.scores[place:], fit=final)
+    return found
+
+
+def _quiet(fitted: Callable[[], Fit]) -> Fit:
+    """A fit whose lack of convergence is told in the comparison, not as a warning."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fitted()
+
+
+def _name(noise: Noise) -> str:
+    """The family, and what is stated beside the defaults."""
+    return law_call(noise).removesuffix("()")

@@ -1,0 +1,106 @@
+"""What a comparison says in sentences: what to use, how sure that is, and what to try if nothing fits."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neglog.distributions import FAMILIES, Categorical
+from neglog.distributions.base import Noise
+
+if TYPE_CHECKING:
+    from neglog.comparison.comparison import Comparison, Score
+
+UNEVEN = 0.02  # distance of the transform from an even spread that is worth a word, beside what chance makes
+TOO_MANY_OUTSIDE = 0.08  # of the rows beyond their 95% interval
+FEW_VALUES = 10  # of y that may be grades
+MORE_ZEROS = 1.05  # times as many as expected that are worth a word
+
+
+def with_error(value: float, error: float) -> tuple[str, str]:
+    """Both as text, to the second digit of the error: more say nothing."""
+    if not (np.isfinite(error) and error > 0):
+        return f"{value:.4f}", f"{error:.4f}"
+    places = int(min(max(1 - np.floor(np.log10(error)), 0), 6))
+    if float(f"{error:.{places}f}") >= 10.0 ** (2 - places):  # 0.0996 is 0.10
+        places = max(places - 1, 0)
+    return f"{value:,.{places}f}", f"{error:,.{places}f}"
+
+
+def sentence(comparison: "Comparison") -> str:
+    """The conclusion."""
+    best = comparison.scores[0]
+    loss = FAMILIES[type(best.noise).__name__.lower()].summary[0]
+    article = "" if "'s " in loss else "the "
+    parts = [f"Beware: {leak}." for leak in comparison.leaks]
+    parts.append(f"{_ranking(comparison)}. The loss of {best.name} is {article}{loss}; the call is {comparison.call}.")
+    if not comparison.fit.converged:
+        parts.append(f"But its fit to all rows has to be looked at: {comparison.fit.message}")
+    if _uneven(best) and not comparison.leaks:  # which would have to go first
+        parts.append(f"But it is not well calibrated (KS distance {best.ks:.3f}): {_hint(comparison)}.")
+    return " ".join(parts)
+
+
+def _ranking(comparison: "Comparison") -> str:
+    best = comparison.scores[0]
+    nats = with_error(best.mean, best.error)[0]
+    *others, last = comparison.ties
+    if others:
+        return (
+            f"{', '.join(others)} and {last} explain {comparison.target} equally well within the error, {nats} nats "
+            "per row held out"
+        )
+    text = f"{best.name} explains {comparison.target} best, {nats} nats per row held out"
+    if len(comparison.scores) > 1:
+        gap, error = with_error(*comparison.gap(comparison.scores[1]))
+        text += f", {gap} ± {error} better than {comparison.scores[1].name}"
+    return text
+
+
+def _uneven(best: "Score") -> bool:
+    return not isinstance(best.noise, Categorical) and best.ks > 1.63 / np.sqrt(len(best.transform)) + UNEVEN
+
+
+def _hint(comparison: "Comparison") -> str:
+    best, y = comparison.scores[0], comparison.y
+    zeros, extremes = has_excess_zeros(best, y), 1 - best.coverage(0.95) > TOO_MANY_OUTSIDE
+    if zeros or extremes:
+        what = " and ".join(["more zeros"] * zeros + ["more extreme values"] * extremes)
+        advice = ["rows that can only be 0 may be mixed with others"] * zeros
+        if extremes:
+            advice.append(_against_extremes(best.noise, {type(score.noise).__name__ for score in comparison.scores}, y))
+        return f"there are {what} than it expects: {'; '.join(advice)}"
+    values = np.unique(y)
+    if 2 < len(values) <= FEW_VALUES and (values == np.round(values)).all():
+        return (
+            f"the shape differs in the middle: {comparison.target} has only {len(values)} different values, as grades "
+            "have, which Categorical noise takes as classes"
+        )
+    return "the shape differs in the middle: look for several groups in one, or a missing column"
+
+
+def _against_extremes(noise: Noise, compared: set[str], y: Any) -> str:
+    """What has not been tried yet and could help."""
+    advice = []
+    if noise.link.name != "log" and "log" in noise._links() and np.min(y) >= 0:
+        advice.append("a log link")
+    others = [name for name in ("Huber", "Laplace") if name not in compared]
+    if np.min(y) >= 0 and np.min(y) == np.round(np.min(y)) and "Tweedie" not in compared and (y == 0).any():
+        others.append("Tweedie")
+    if others:
+        advice.append(f"{' or '.join(others)} noise")
+    tries = f"try {', or '.join(advice)}; " if advice else ""
+    return f"{tries}look for outliers, a missing column, or groups of rows that differ"
+
+
+def has_excess_zeros(best: "Score", y: Any) -> bool:
+    """Whether more rows are 0 than the noise expects, where 0 is the least that y can be.
+
+    Where y is 0 its place was drawn evenly below P(Y = 0), so that twice the mean place is the mean of that
+    probability over the rows that are 0, which is not less than its mean over all rows.
+    """
+    zero = y == 0
+    if best.noise.measure == "density" or np.min(y) < 0 or not zero.any():
+        return False
+    weight = best.weight
+    share = weight[zero].sum() / weight.sum()
+    return bool(share > MORE_ZEROS * 2 * np.average(best.transform[zero], weights=weight[zero]))

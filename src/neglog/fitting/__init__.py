@@ -1,0 +1,1 @@
+"""The verbs `nl.fit` and `nl.path`: from arguments to a fit."""

@@ -1,0 +1,226 @@
+"""`nl.fit`: the most probable coefficients under a noise and a prior."""
+
+import math
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog.design import check_index, is_formula, opened_formula, read, row_count, split
+from neglog.design.design import Design
+from neglog.distributions import Flat, Gaussian, Laplace
+from neglog.distributions.arrays import all_finite
+from neglog.distributions.base import Noise, Prior
+from neglog.distributions.categorical import Categorical
+from neglog.engines.blas import quiet_blas
+from neglog.engines.memory import Memory
+from neglog.estimation.diagnosis import diagnose
+from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
+from neglog.estimation.smooth import WIDE
+from neglog.estimation.solve import solve
+from neglog.likelihood.prior_terms import make_penalty
+from neglog.likelihood.row_values import (
+    ConvergenceWarning,
+    check_counted_classes,
+    checked,
+    class_offsets,
+    combined_offset,
+)
+from neglog.likelihood.targets import make_target
+from neglog.likelihood.task import Answer, Task
+from neglog.results.fit import Fit
+from neglog.streaming.first_pass import open_source, opened_source
+from neglog.streaming.watching import watched
+
+
+def fit(
+    X: Any,
+    y: ArrayLike | str,
+    noise: Noise = Gaussian(),  # noqa: B008
+    prior: Prior = Flat(),  # noqa: B008
+    *,
+    sample_weight: ArrayLike | str | None = None,
+    precision: ArrayLike | str | None = None,
+    offset: ArrayLike | str | None = None,
+    exposure: ArrayLike | str | None = None,
+    intercept: bool = True,
+    standardize: bool | None = None,
+    missing: str = "error",
+    rare: int = 0,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    engine: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool | Callable[[str], None] | None = None,
+) -> Fit:
+    """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with
+    them.
+
+    X              NumPy array (float32 or float64, C or F order, not copied), SciPy sparse matrix, or a dataframe of
+                   pandas, polars or Arrow, whose strings and categories become one coefficient per level and whose
+                   dates become days; or what `neglog.design.read` made of it, for several fits of the same table. Or
+                   data that need not fit in memory: a path, a glob or a directory of Parquet, CSV or Arrow files, or a
+                   Dask or Spark dataframe; y and the next four are then names of columns
+    y              one value per row, or the name of a column of X, or a formula such as "y ~ a + log(b)", if formulaic
+                   is installed; so are the next four, but for the formula
+    noise          what y does around the prediction; parameters that are None are estimated
+    prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
+                   inf for none. The intercept has none. A scale that is None is learned: of Gaussian() by maximum
+                   evidence (and with it the scale of a Gaussian noise, if that is open), for each of its `groups` if
+                   it has some; of Laplace() by leave-one-out
+    sample_weight  counts a row as so many
+    precision      divides the row's dispersion
+    offset         is added to eta; exposure multiplies the mean (log links)
+    standardize    whether the prior is on the coefficients of columns of unit variance; by default if its scale is
+                   learned. Coefficients are always those of the columns as they are
+    missing        values of a table: "error" refuses them, "drop" leaves their rows out, "impute" puts the mean in
+                   their place and adds a column that says where (for categories, a level); `fit.notes` says what was
+                   done
+    rare           levels of fewer rows than this have the effect 0
+    tol            stop when the optimum is less than this many posterior standard deviations away
+    engine         "dask" reads files on the cluster of the current Dask client
+    cache          a directory for decoded copies of files, from which further passes read faster
+    progress       of fits of files: True shows a bar, a function is told each step; None shows one on a terminal
+
+    A fit that did not reach the optimum warns and says why in `message`.
+
+    >>> import numpy as np, neglog as nl
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [1, 2, 7, 11]
+    >>> fit = nl.fit(X, y, nl.Poisson())
+    >>> fit.coef.round(4), round(fit.intercept, 4)
+    (array([0.7736]), 0.1513)
+    """
+    given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    source, stated = opened_source(X, engine), prior
+    if source is not None:
+        _check_settings(prior, tol, max_iter)
+        with watched(source, progress), np.errstate(all="ignore"):
+            settings: dict[str, Any] = {
+                "intercept": intercept,
+                "tol": tol,
+                "max_iter": max_iter,
+                "missing": missing,
+                "rare": rare,
+            }
+            task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
+            task.penalty = make_penalty(prior, task.engine)
+            with quiet_blas(task.engine):
+                task, answer, prior = _solved(task, prior, standardize)
+                diagnose(task, answer, learned=is_open(stated))
+    else:
+        with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
+            with quiet_blas(task.engine):
+                task, answer, prior = _solved(task, prior, standardize)
+                if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
+                    task.engine.design.check_finite()
+                diagnose(task, answer, learned=is_open(stated))
+    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    result = Fit(task, answer, prior, named)
+    if not result.converged:
+        warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
+    return result
+
+
+def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
+    if not isinstance(prior, Prior):
+        raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
+    if not (tol > 0 and max_iter > 0):
+        raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
+
+
+def _answered(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+    """The answer, and the prior with its scale filled in, on the coefficients as they are."""
+    if is_open(prior):
+        return learn(task, prior, standardize)
+    if standardize:
+        prior = on_unit_variance(prior, task)
+        task.penalty = make_penalty(prior, task.engine)
+    return task, solve(task), prior
+
+
+def _solved(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+    """The answer; where a solver fails for what is no number in X, the error that says where that is."""
+    try:
+        return _answered(task, prior, standardize)
+    except (ValueError, ArithmeticError):
+        task.engine.design.check_finite()
+        raise
+
+
+def prepare(
+    X: Any,
+    y: Any,
+    noise: Any,
+    prior: Prior,
+    given: dict[str, Any],
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    missing: str = "error",
+    rare: int = 0,
+) -> Task:
+    """Arguments, checked, as a task for a solver."""
+    _check_settings(prior, tol, max_iter)
+    classes = isinstance(noise, Categorical)
+    by_class = given["offset"] if classes else None
+    if by_class is not None:
+        check_index(X, by_class, "offset")
+    given = {**given, "offset": None if classes else given["offset"]}
+    design, values = opened(X, y, given, classes, isinstance(prior, Flat), missing, rare, intercept)
+    weight = checked(values["sample_weight"], "sample_weight", zero=True)
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
+    target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
+    shift = combined_offset(noise, values["offset"], values["exposure"])
+    loss = target.loss
+    if classes and weight is not None:
+        check_counted_classes(np.unique(np.asarray(values["y"])[weight > 0]).tolist(), loss.classes)
+    if by_class is not None:
+        shift = class_offsets(by_class, design.rows, loss.classes)
+    engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept)
+    penalty = make_penalty(prior, engine)
+    if engine.width > WIDE and (isinstance(prior, Laplace) or not penalty.smooth):
+        design.check_finite()  # a lasso over many columns looks at few of them, and may never meet what is no number
+    return Task(target, engine, penalty, tol, max_iter).counting()
+
+
+def opened(
+    X: Any,
+    y: Any,
+    given: dict[str, Any],
+    labels: bool,
+    reference: bool,
+    missing: str,
+    rare: int,
+    intercept: bool = True,
+) -> tuple[Design, dict[str, Any]]:
+    """X as a design and y and what goes with the rows as arrays, of the rows that are used."""
+    if is_formula(y):
+        return opened_formula(X, y, given, labels, missing, intercept)
+    rest, values = split(X, {"y": y, **given}, labels=("y",) if labels else (), missing=missing)
+    if isinstance(rest, Design):
+        design = rest if intercept else _noting_references(rest)
+    else:
+        weight = values.get("sample_weight")
+        design = read(rest, reference=reference, intercept=intercept, missing=missing, rare=rare, weight=weight)
+    before = row_count(X)
+    if design.rows < before:
+        note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"
+        design = replace(design, notes=(note, *design.notes))
+    return design, values
+
+
+def _noting_references(design: Design) -> Design:
+    """A design that was read for fits with an intercept, in one without: said, since it then holds levels at 0."""
+    held = [column for column in design.schema.table or () if column.levels and column.reference]
+    categories = design.schema.categorical
+    if not held or len(held) < len(categories):
+        return design
+    levels = ", ".join(f"{column.name}[{column.levels[0]}]" for column in held if column.levels)
+    note = f"without an intercept the effect of {levels} is 0; read X with intercept=False to give it one"
+    return replace(design, notes=(*design.notes, note))

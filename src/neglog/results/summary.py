@@ -1,0 +1,144 @@
+"""A fit as a table for people."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neglog.distributions.lazy import special
+from neglog.printing import as_text
+from neglog.results.contrasts import shown
+
+if TYPE_CHECKING:
+    from neglog.results.fit import Fit
+
+
+class Summary:
+    """Estimates, standard errors and intervals by name, and the numbers that judge the whole; prints itself.
+
+    Where every level of a factor has a coefficient, as under a prior, levels are shown less the mean of their factor
+    over the rows, which the intercept takes; with contrasts=False coefficients are shown as they are.
+    """
+
+    def __init__(self, fit: "Fit", level: float = 0.95, contrasts: bool = True) -> None:
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, but is {level}")
+        self.fit, self.level = fit, level
+        self.contrasts = contrasts and fit._contrasts is not None
+        reach = float(special.ndtri(0.5 + 0.5 * level))
+        names, estimates, errors = _lines(fit, contrasts)
+        self.table: dict[str, Any] = {
+            "name": names,
+            "estimate": np.array(estimates),
+            "standard error": np.array(errors),
+            "lower": np.array(estimates) - reach * np.array(errors),
+            "upper": np.array(estimates) + reach * np.array(errors),
+        }
+        for i, name in enumerate(names):  # positive parameters of the noise: the interval of the logarithm
+            if name in fit.noise_standard_errors and name != "power":
+                with np.errstate(all="ignore"):  # of a scale that vanished
+                    factor = np.exp(reach * np.divide(errors[i], estimates[i]))
+                self.table["lower"][i], self.table["upper"][i] = estimates[i] / factor, estimates[i] * factor
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The numbers that judge the whole fit."""
+        fit = self.fit
+        return {
+            "rows": fit.n_rows,
+            "parameters": fit.n_parameters,
+            "log likelihood": fit.log_likelihood,
+            "penalty": fit.penalty,
+            "AIC": fit.aic,
+            "BIC": fit.bic,
+            "D²": fit.d2,
+        }
+
+    def __rich_console__(self, console: Any, options: Any) -> Any:
+        from rich.table import Table
+        from rich.text import Text
+
+        percent = f"{100 * self.level:g}%"
+        table = Table(
+            title=Text(f"{self.fit.noise!r}, prior {self.fit.prior!r}"),
+            caption=Text(self.fit.message),
+            caption_justify="left",
+        )
+        table.add_column("")
+        for column in ("estimate", "std. error", f"{percent} from", "to"):
+            table.add_column(column, justify="right")
+        for line in zip(*self.table.values(), strict=True):
+            table.add_row(Text(line[0]), *(_short(value) for value in line[1:]))  # [..] would be markup in a str
+        yield table
+        yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
+        if self.contrasts:
+            yield _about(self.fit)
+        yield from map(Text, self.fit.notes)
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+PREDICTED = {
+    "laplace": "median of {y}",
+    "huber": "centre of {y}",
+    "lognormal": "mean of log {y}",
+    "bernoulli": "probability of {y}",
+    "categorical": "probabilities of the classes of {y}",
+}
+
+
+def equation(fit: "Fit") -> str:
+    """What is predicted from what, as in log(mean of cost) = intercept + age + area (6 levels)."""
+    left = PREDICTED.get(fit.noise._family(), "mean of {y}").format(y=fit.named.get("y", "y"))
+    if fit.noise.link.name != "identity":
+        left = f"{fit.noise.link.name}({left})"
+    columns = fit.schema.table
+    terms = ["intercept"] * fit.has_intercept
+    if "exposure" in fit.named:
+        terms.insert(0, f"log({fit.named['exposure']})")
+    if "offset" in fit.named:
+        terms.insert(0, fit.named["offset"])
+    if columns is None:
+        terms += fit.names
+    else:
+        terms += [c.name if c.levels is None else f"{c.name} ({len(c.levels)} levels)" for c in columns]
+    return f"{left} = {' + '.join(terms) or '0'}"
+
+
+def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[float]]:
+    names: list[str] = []
+    estimates: list[float] = []
+    errors: list[float] = []
+
+    def add(name: str, estimate: Any, error: Any) -> None:
+        names.append(name)
+        estimates.append(float(estimate))
+        errors.append(float(error))
+
+    values = shown(fit, contrasts)
+    labels = [f"{label}: " for label in fit.classes] if len(values.coefficients) > 1 else [""]
+    for k, label in enumerate(labels):
+        if fit.has_intercept:
+            add(f"{label}intercept", values.intercepts[k], values.intercept_errors[k])
+        for name, estimate, error in zip(fit.names, values.coefficients[k], values.errors[k], strict=True):
+            add(f"{label}{name}", estimate, error)
+    for name, error in fit.noise_standard_errors.items():
+        add(name, fit.noise.parameters[name], error)
+    return names, estimates, errors
+
+
+def _about(fit: "Fit") -> str:
+    """What the coefficients are differences from."""
+    assert fit._contrasts is not None
+    parts = ["Levels are differences from the mean of their factor over the rows"] * bool(fit._contrasts.shares.any())
+    if np.ndim(fit.coef) == 2:
+        parts.append("classes are differences from the mean of all")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _short(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else ("–" if np.isnan(value) else f"{value:.5g}")

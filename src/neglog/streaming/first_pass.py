@@ -1,0 +1,291 @@
+"""From a source of rows that are not in memory to the question that a solver is given: one pass, which reads everything
+once, checks it, and keeps a sample.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
+from neglog.design.columns import MODES, check_target
+from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
+from neglog.distributions import Categorical, Flat, Tweedie
+from neglog.distributions.base import Noise, Prior
+from neglog.engines.cache import cached
+from neglog.engines.files import Files, is_paths, kind_of_type
+from neglog.engines.memory import Memory
+from neglog.engines.sources import Source, final_numbers
+from neglog.engines.spark import SparkRows, is_spark
+from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
+from neglog.likelihood.row_values import check_counted_classes, checked, combined_offset
+from neglog.likelihood.targets import make_target
+from neglog.likelihood.task import Task
+from neglog.solvers.penalty import Penalty
+from neglog.streaming.pieces import Folds, Pieces, PieceTask, Streamed, StreamedTask
+from neglog.streaming.target_sums import TargetSums, condensed, sums_of
+
+
+def opened_source(X: Any, engine: str | None) -> Any:
+    """X as a source of rows that are not in memory, or None if it is in memory."""
+    if engine not in (None, "dask"):
+        raise ValueError(f'engine must be "dask" or None, but is {engine!r}')
+    if type(X) is np.ndarray and engine is None:
+        return None
+    if isinstance(X, Files):
+        return X
+    if is_paths(X):
+        if engine is None:
+            return Files(X)
+        from neglog.engines.dask import FilesOnCluster
+
+        return FilesOnCluster(X)
+    if "dask" in sys.modules:
+        from neglog.engines.dask import Partitions, is_dask
+
+        if is_dask(X):
+            return Partitions(X)
+    if engine is not None:
+        raise TypeError(f'engine="dask" reads files or a Dask dataframe, but X is a {type(X).__name__}')
+    return SparkRows(X) if is_spark(X) else None
+
+
+class RowError(ValueError):
+    """Rows that cannot be used; `first` is the number of the row that the message counts from."""
+
+    def __init__(self, message: str, first: int) -> None:
+        super().__init__(message, first)
+        self.message, self.first = message, first
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """The work of the first pass."""
+
+    kinds: dict[str, str]  # of the columns of X
+    named: dict[str, str]
+    noise: Any
+    step: int
+    drop: bool
+
+    def __call__(self, table: Any, first: int) -> Survey:
+        rows, numbers = table.num_rows, np.arange(first, first + table.num_rows)
+        if self.drop:
+            kept = complete_rows(table)
+            table, numbers = table.filter(kept), numbers[kept]
+        weight = self._weight(table, first)
+        columns = {
+            name: surveyed_column(table.column(name), kind, name, first, weight) for name, kind in self.kinds.items()
+        }
+        sample = Sample.of(table, numbers, self.step, weight)
+        total = float(table.num_rows if weight is None else weight.sum())
+        return Survey(rows, columns, sample, total, self._target(table, first), self._counted(table, weight))
+
+    def _counted(self, table: Any, weight: Any) -> dict[Any, int]:
+        """How often each label occurs in rows with a weight."""
+        if weight is None or not isinstance(self.noise, Categorical):
+            return {}
+        return _label_counts(table.filter(weight > 0).column(self.named["y"]))
+
+    def _weight(self, table: Any, first: int) -> Any:
+        if "sample_weight" not in self.named:
+            return None
+        values = np.asarray(numbers_of(table.column(self.named["sample_weight"])), float)
+        try:
+            return checked(values, "sample_weight", zero=True)
+        except ValueError as error:
+            raise RowError(str(error), first) from None
+
+    def _target(self, table: Any, first: int) -> Any:
+        """Sums over y, or how often each label occurs."""
+        if not table.num_rows:
+            return None
+        y = table.column(self.named["y"])
+        if isinstance(self.noise, Categorical):
+            return _label_counts(y)
+        values = {name: np.asarray(numbers_of(table.column(own)), float) for name, own in self.named.items()}
+        noise = self.noise
+        if isinstance(noise, Tweedie) and noise.power is None:
+            noise = noise._replaced(_power=1.5)  # whether there are zeros and others is seen when all is seen
+        try:
+            weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
+            target = make_target(noise, values["y"], weight, checked(values.get("precision"), "precision"))
+            combined_offset(noise, values.get("offset"), values.get("exposure"))
+        except ValueError as error:
+            raise RowError(str(error), first) from None
+        return sums_of(target)
+
+
+def _label_counts(y: Any) -> dict[Any, int]:
+    return level_counts(y) if kind_of_type(y.type) == "categorical" else _number_counts(numbers_of(y))
+
+
+def _number_counts(values: Any) -> dict[Any, int]:
+    labels, counts = np.unique(values, return_counts=True)
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
+
+def open_source(
+    source: Source,
+    y: Any,
+    noise: Noise,
+    prior: Prior,
+    given: dict[str, Any],
+    *,
+    intercept: bool,
+    tol: float,
+    max_iter: int,
+    missing: str,
+    rare: int,
+    cache: Any = None,
+) -> StreamedTask:
+    """The task of a fit, its penalty still that of no prior."""
+    if missing not in MODES:
+        raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
+    check_target({"y": y})
+    named = _named(source, {"y": y, **given})
+    kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
+    if not set(kinds.values()) <= KINDS:
+        raise unsupported((name, kind) for name, kind in kinds.items() if kind not in KINDS)
+    _check_named(source, named, noise)
+    # how many rows there are, or count, may be known only afterwards: then a sample is thinned as it grows
+    unknown = source.lengths is None or "sample_weight" in named
+    step = 1 if unknown else max(1, sum(source.lengths or ()) // SAMPLE_ROWS)
+    look = FirstLook(kinds, named, noise, step, missing == "drop")
+    try:
+        survey: Survey = source.total(look, [*kinds, *dict.fromkeys(named.values())], count=lambda part: part.rows)
+    except RowError as error:
+        raise ValueError(f"{error.message} (counted from {source.where(error.first)})") from None
+    if survey is None or survey.target is None:
+        raise ValueError("there are no rows" if survey is None or not survey.rows else "no row has all its values")
+    if not survey.sample.rows:
+        raise ValueError("sample_weight is zero in every row; at least one row must count")
+    schema, notes = schema_of(
+        survey.columns,
+        kinds,
+        reference=isinstance(prior, Flat),
+        intercept=intercept,
+        missing=missing,
+        rare=rare,
+        place=source.where,
+        weighted="sample_weight" in named,
+    )
+    classes = None
+    if isinstance(noise, Categorical):
+        refuse_commas(survey.target, f"y, the column {named['y']!r},")
+        classes = sorted_levels(survey.target)
+        check_counted_classes(list(survey.counted), len(classes))
+    encoder = Encoder(schema, named, classes, missing == "drop")
+    kept = sum(survey.target.values()) if classes is not None else survey.target.rows
+    if kept < survey.rows:
+        notes.insert(0, f"{survey.rows - kept:,} of {survey.rows:,} rows were left out: they lack values")
+    small = _small(encoder, survey.sample, source.lengths, noise, intercept, notes, tol, max_iter)
+    sums = _sums(survey, small, kept)
+    _check_sums(noise, sums)
+    if cache is not None:
+        source, encoder = cached(source, encoder, cache)
+    pieces = Pieces(source, encoder, intercept, small.engine.centre)
+    return streamed_task(small, pieces, sums)
+
+
+def streamed_task(small: PieceTask, pieces: Pieces, sums: TargetSums) -> StreamedTask:
+    """The same fit of all rows, of which `small` has a sample."""
+    target = condensed(small.target, sums)
+    engine = Streamed(small, pieces, target, sums.rows)
+    return StreamedTask(target, engine, Penalty.none(engine.width), small.tol, small.max_iter, small, sums)
+
+
+def on_fold(task: StreamedTask, keep: Folds) -> StreamedTask:
+    """The same question about some of the rows; the sample too is cut."""
+    pieces = replace(task.pieces, keep=keep)
+    sums = pieces.without_columns().total(task_sums, task.small.target)
+    chosen = np.flatnonzero(keep(task.small.numbers))
+    small = replace(task.small.taken(chosen), numbers=task.small.numbers[chosen])
+    part = streamed_task(small, pieces, sums)
+    return replace(part, penalty=task.penalty)
+
+
+def task_sums(task: Task) -> TargetSums:
+    """Of one piece."""
+    return sums_of(task.target)
+
+
+def _named(source: Source, columns: dict[str, Any]) -> dict[str, str]:
+    """Arguments that name columns; others cannot go with rows that are not in memory."""
+    named = {}
+    for what, value in columns.items():
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise TypeError(
+                f"{what} must be the name of a column where X is not in memory, but is a {type(value).__name__}"
+            )
+        if value not in source.types:
+            raise ValueError(f"{what} is {value!r}, but the columns are {quoted(source.types)}")
+        named[what] = value
+    return named
+
+
+def _check_named(source: Source, named: dict[str, str], noise: Noise) -> None:
+    for what, name in named.items():
+        kind = kind_of_type(source.types[name])
+        if kind != "numeric" and not (what == "y" and isinstance(noise, Categorical) and kind == "categorical"):
+            raise TypeError(f"{what} must be a column of numbers, but {name!r} is {source.types[name]}")
+    if isinstance(noise, Categorical) and "offset" in named:
+        raise ValueError(
+            "for classes an offset has one column per class, which rows that are not in memory cannot have"
+        )
+    if isinstance(noise, Tweedie) and noise.power == 0 and noise.dispersion is None:
+        raise ValueError("Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory")
+
+
+def _small(
+    encoder: Encoder,
+    sample: Sample,
+    lengths: list[int] | None,
+    noise: Noise,
+    intercept: bool,
+    notes: list[str],
+    tol: float,
+    max_iter: int,
+) -> PieceTask:
+    """The fit of the sample."""
+    rows = encoder(sample.table(), 0)
+    values = rows.values
+    weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
+    precision = checked(values.get("precision"), "precision")
+    design = replace(rows.design, notes=tuple(notes))
+    if encoder.classes is not None:
+        target = make_target(noise, np.arange(len(encoder.classes)), None, precision)
+        target.classes = np.asarray(encoder.classes)  # type: ignore[attr-defined]
+        target = target.of_rows(values["y"], weight, precision)
+    else:
+        stated = noise
+        if isinstance(noise, Tweedie) and noise.power is None:
+            stated = noise._replaced(_power=1.5)  # the sample alone may have no zero
+        target = make_target(stated, values["y"], weight, precision)
+        target.noise = noise
+    shift = combined_offset(noise, values.get("offset"), values.get("exposure"))
+    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
+    numbers = final_numbers(sample.numbers(), lengths)
+    return PieceTask(target, engine, Penalty.none(engine.width), tol, max_iter, numbers)
+
+
+def _sums(survey: Survey, small: Task, rows: int) -> TargetSums:
+    found = survey.target
+    if isinstance(found, TargetSums):
+        return found
+    sums = sums_of(small.target)  # of classes nothing is needed but how often they occur
+    labels = small.target.classes.tolist()  # type: ignore[attr-defined]
+    counts = {label: found.get(label, 0) for label in labels}
+    return replace(sums, rows=rows, weight=survey.weight, precise=survey.weight, classes=counts)
+
+
+def _check_sums(noise: Noise, sums: TargetSums) -> None:
+    if isinstance(noise, Tweedie) and noise.power is None and not 0 < sums.zeros < sums.rows:
+        what = "no y is 0" if sums.zeros == 0 else "no y is above 0"
+        raise ValueError(
+            "the power of a Tweedie noise can be estimated only where some y are 0 and some are not, "
+            f"but {what}; state power=..., or use Gamma for amounts that are never 0"
+        )
