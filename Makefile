@@ -3,14 +3,18 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard src/neglog/_core/*.* src/neglog/_core/bindings/*) CMakeLists.txt pyproject.toml
+NATIVE := $(wildcard src/neglog/_core/*.* src/neglog/_core/*/*) CMakeLists.txt pyproject.toml
 
 # What is run on other builds of the core: that each loop is right, and reads nothing but its rows, wherever they begin
 ON_OTHER_CORES := tests/laws tests/solvers tests/boosting tests/inference/test_optimality.py tests/inference/test_idle_rows.py
 CLANG ?= $(shell for name in clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14; do command -v $$name && break; done)
 SANITIZERS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-.PHONY: demo test fuzz clang sanitize check bench docs docs-test readme clean
+.PHONY: setup demo test fuzz clang sanitize check bench docs docs-test readme clean
+
+# Everything that working on neglog takes: the package, the tools of its tests and checks, and the hooks before a commit
+setup: $(VENV)/tested $(VENV)/checked
+	test ! -e .git || $(BIN)/pre-commit install
 
 demo: $(VENV)/installed
 	mkdir -p build
@@ -54,11 +58,16 @@ readme: $(VENV)/installed
 clean:
 	rm -rf .venv* build docs/_build docs/node_modules docs/_static/bundle*
 
-# One marker file per group of packages. An editable install: Python sources are used as they lie, the core is compiled once.
-$(VENV)/installed: $(NATIVE)
+# One marker file per group of packages. An editable install: Python sources are used as they lie. The core is built with the tools of
+# the environment itself, whose place does not change, so that a changed header compiles again what includes it and nothing else.
+$(VENV)/tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --group build
+	touch $@
+
+$(VENV)/installed: $(VENV)/tools $(NATIVE)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
 	touch $@
 
 $(VENV)/tested $(VENV)/checked $(VENV)/benched $(VENV)/documented: $(VENV)/installed
@@ -81,7 +90,7 @@ build/sanitize/built: $(NATIVE) | $(VENV)/installed
 	touch $@
 
 # A build apart from the installed one: the package again, with its own core, of which only that is used
-other_core = $(BIN)/python -m pip install --quiet --no-deps --target $(@D)/site -C build-dir=$(@D)/cmake .
+other_core = $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(@D)/site -C build-dir=$(@D)/cmake .
 
 docs/node_modules/installed: docs/package-lock.json
 	cd docs && npm ci --silent

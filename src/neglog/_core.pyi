@@ -37,6 +37,20 @@ def slopes(
     threads: int,
     team: tuple[int, int, int, int] | None = None,
 ) -> None: ...
+
+# All raw parameters at once (formulas.hpp): the nll, its slopes (variables, rows) and, if wanted, second derivatives
+# (pairs, rows) in the order (0,0), (1,0), (1,1), (2,0), ...
+def joint(
+    family: str,
+    link: str,
+    y: Input,
+    eta: Input,
+    parameters: Sequence[Input],
+    nll: Doubles,
+    slopes: Doubles,
+    bends: Doubles | None,
+    threads: int,
+) -> None: ...
 def tweedie_slopes(
     y: Input,
     mean: Input,
@@ -51,6 +65,7 @@ def tweedie_slopes(
 def half_deviance(y: Input, mean: Input, power: Input, out: Output, threads: int) -> None: ...
 def stirling_error(x: Doubles, out: Doubles) -> None: ...
 def stirling_error_slope(x: Doubles, out: Doubles) -> None: ...
+def stirling_error_bend(x: Doubles, out: Doubles) -> None: ...
 def entropy(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def divergence(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
 def row_sum(p: Doubles, q: Doubles, out: Doubles, threads: int) -> None: ...
@@ -96,8 +111,8 @@ class Table:
     def add_sparse(self, starts: NDArray[Any], indices: NDArray[Any], values: Input, columns: int) -> None: ...
 
 class Problem:
-    """A table with a target and a loss. An empty family asks for Gram matrices of the weights, "softmax" for
-    classes.
+    """A table with a target and a loss. An empty family asks for Gram matrices of the weights, "softmax" for classes.
+    With `found` the parameters are raw, and those of these numbers come after the coefficients.
     """
 
     def __init__(
@@ -108,8 +123,8 @@ class Problem:
         y: Input,
         weight: Input | None,
         offset: Input | None,
-        p0: Input,
-        p1: Input,
+        parameters: Sequence[Input],
+        found: Sequence[int] | None,
         response: bool,
         response_centre: float,
         classes: int,
@@ -137,8 +152,8 @@ class Density:
     same_draw: int
     data: int
 
-# log p(x) = -factor loss(x) - x' bend x / 2 - slope' x
-def density(problem: Problem, factor: float, bend: Input, slope: Input) -> Density: ...
+# log p(x) = -factor loss(x, v) - x' bend x / 2 - slope' x, with v = centre + turn x for the open raw parameters
+def density(problem: Problem, factor: float, bend: Input, slope: Input, centre: Input, turn: Input) -> Density: ...
 def predict_rows(table: Table, theta: Input, classes: int, offset: Input | None, eta: Output, threads: int) -> None: ...
 
 # The smallest pivot of the matrix at unit diagonal; x is the solution if that is positive.
@@ -172,8 +187,7 @@ def row_losses(
     y: Input,
     eta: Input,
     weight: Input | None,
-    p0: Input,
-    p1: Input,
+    parameters: Sequence[Input],
     gradient: Output,
     hessian: Output,
     threads: int,

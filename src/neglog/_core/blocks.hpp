@@ -103,6 +103,24 @@ class SourceBlockOf {
 };
 using SourceBlock = SourceBlockOf<double>;
 
+// Blocks of the parameters of a noise, as kernels take them. The two that every kernel may read are there in any case.
+class ParameterBlocks {
+  public:
+    static constexpr std::size_t least = 2;
+    ParameterBlocks(const Source* sources, std::size_t count) : count_(std::max(count, least)) {
+        for (std::size_t k = 0; k < count_; ++k) blocks_[k].emplace(k < count ? sources[k] : Source{});
+    }
+    const double* const* at(std::size_t begin, std::size_t n) {
+        for (std::size_t k = 0; k < count_; ++k) here_[k] = blocks_[k]->at(begin, n);
+        return here_;
+    }
+
+  private:
+    std::size_t count_;
+    std::optional<SourceBlock> blocks_[4];
+    const double* here_[4];
+};
+
 struct Sink {
     void* data = nullptr;  // none: nothing is wanted
     bool single_precision = false;

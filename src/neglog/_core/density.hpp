@@ -9,13 +9,14 @@
 
 namespace neglog {
 
-// log p(x) = -factor * loss(x) - x' bend x / 2 - slope' x, up to a constant.
+// log p(x) = -factor * loss(x, v) - x' bend x / 2 - slope' x, up to a constant; v = centre + turn x are the open raw parameters.
 struct Density {
     const InstructionSet& set;
     const Table& table;
     Pass pass;
     double factor;
-    std::vector<double> bend, slope;  // n x n, n
+    std::vector<double> bend, slope;    // n x n, n
+    std::vector<double> centre, turn;  // one per open parameter, and n for each
 };
 
 // Returns 0 where density and gradient are numbers. `density` is a Density.

@@ -19,4 +19,11 @@ const InstructionSet* instruction_set(const char* name) {
     return wanted(baseline::instruction_set) ? &baseline::instruction_set : nullptr;
 }
 
+const Kernel* InstructionSet::find(const char* family, const char* link) const {
+    for (const KernelTable& table : tables)
+        for (const Kernel* kernel = table.first; kernel != table.first + *table.count; ++kernel)
+            if (!std::strcmp(family, kernel->family) && !std::strcmp(link, kernel->link)) return kernel;
+    return nullptr;
+}
+
 }  // namespace neglog

@@ -3,25 +3,36 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace neglog {
 
-// y, eta and two parameters in, the nll out. All arrays have n elements.
-using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1, double* nll);
+// Of the parameters of a noise beside its location, each an array: as many as its kernel takes, at least two of them readable.
+using Parameters = const double* const*;
+constexpr std::size_t most_parameters = 4;
+
+// y, eta and parameters in, the nll out. All arrays have n elements.
+using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, Parameters p, double* nll);
 // Its first two derivatives in eta, times weights; second ones that are then below `least` are raised to it. Without a `hessian`
 // the first alone.
 template <class Label, class Raw, class Slope>
-using SlopesLoop = void (*)(std::size_t n, const Label* y, const Raw* eta, const double* p0, const double* p1, const double* weight,
-                            double least, Slope* gradient, Slope* hessian);
+using SlopesLoop = void (*)(std::size_t n, const Label* y, const Raw* eta, Parameters p, const double* weight, double least,
+                            Slope* gradient, Slope* hessian);
 struct SlopesLoops {  // computed in doubles, whatever comes and goes
     SlopesLoop<double, double, double> in_doubles;
     SlopesLoop<float, float, float> in_singles;  // XGBoost
     SlopesLoop<float, double, float> mixed;      // LightGBM
 };
 // Both at once, of the nll without what does not depend on eta: what a solver needs, without logarithms of factorials.
-using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, const double* p0, const double* p1,
-                          double* value, double* gradient, double* hessian);
+using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, Parameters p, double* value, double* gradient, double* hessian);
+// The nll with every constant, its slopes in the prediction and all raw parameters, one column of `stride` numbers each, and the
+// second derivatives by pairs: (0,0), (1,0), (1,1), (2,0), ... At most joint_rows_at_once rows at a time.
+using JointLoop = void (*)(std::size_t n, std::size_t stride, const double* y, const double* eta, Parameters p, double* value, double* gradient,
+                           double* hessian);
+constexpr std::size_t joint_rows_at_once = 512;
+struct JointLoops {
+    std::size_t variables;  // the prediction, and the parameters
+    JointLoop slopes, curvatures, guide;
+};
 
 struct Kernel {
     const char* family;
@@ -31,6 +42,13 @@ struct Kernel {
     SlopesLoops expected;
     LossLoop observed_loss;
     LossLoop guide_loss;
+    JointLoops joint;
+    bool squares = false;  // a sum of squares, whose minimum is one step away
+    bool steady = true;    // false: the curvature jumps, so that one step says little about the next
+};
+struct KernelTable {
+    const Kernel* first;
+    const std::size_t* count;
 };
 
 // What the exact solver of the absolute loss is made of; absolute_loops.hpp says what each does.
@@ -45,9 +63,11 @@ struct AbsoluteLoops {
 
 struct InstructionSet {
     const char* name;
-    std::span<const Kernel> kernels;
+    KernelTable tables[3];  // of noises: around a location, with a mean, Tweedie
+    const Kernel* find(const char* family, const char* link) const;  // null if there is none
     void (*stirling_error)(std::size_t n, const double* x, double* out);
     void (*stirling_error_slope)(std::size_t n, const double* x, double* out);
+    void (*stirling_error_bend)(std::size_t n, const double* x, double* out);
     void (*half_deviance)(std::size_t n, const double* y, const double* mean, const double* power, double* out);
     void (*tweedie_slopes)(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,
                            double* nll, double* d_mean, double* d_power, double* d_dispersion);

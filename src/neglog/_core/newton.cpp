@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "systems.hpp"
@@ -13,10 +12,9 @@ namespace neglog {
 NewtonEnd newton(const InstructionSet& set, const Table& table, const Pass& pass, const double* bend, const double* centre, double factor,
                  double tol, std::size_t most_steps, double* theta, double* gradient, double* hessian, std::size_t threads) {
     constexpr double enough = 1e-4, rounding = 2e-15, singular = 1e-11, regular = 1e-4, exact_fit = 1e-6;
-    const bool squares = pass.kernel && !pass.response && std::string_view(pass.kernel->family) == "gaussian" &&
-                         std::string_view(pass.kernel->link) == "identity";
-    const std::size_t n = table.columns(pass.response) * pass.classes;
-    const bool steady = pass.kernel && std::string_view(pass.kernel->family) != "huber";  // whose curvature jumps
+    const bool squares = pass.kernel && !pass.response && !pass.joint && pass.kernel->squares;
+    const std::size_t n = pass.width(table);
+    const bool steady = pass.kernel && pass.kernel->steady;
     std::vector<double> trial(theta, theta + n), step(n);
     Panels panels;
     Pass here = pass;

@@ -40,18 +40,25 @@ class Worker {
   public:
     Worker(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t stride)
         : set_(set), table_(table), pass_(pass), stride_(stride), dense_columns_(table.panel_columns(pass.response)),
-          columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset), p0_(pass.p0), p1_(pass.p1),
+          columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset),
+          parameters_(pass.parameters.data(), pass.parameters.size()),
           panel_(pass.panels && pass.panels->numbers ? nullptr : make_buffer(stride * dense_columns_)),
           eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
           gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
           by_rows_(make_buffer(pass.gram && !table.codes.empty() ? stride * dense_columns_ : 0)),
-          in_place_(!pass.gram && lies_ready(table, pass)) {}
+          in_place_(!pass.gram && lies_ready(table, pass)) {
+        if (!pass.joint) return;
+        const std::size_t variables = pass.kernel->joint.variables;
+        slopes_ = make_buffer(stride * variables), raw_ = make_buffer(stride * pass.open.size());
+        if (pass.gram) bends_ = make_buffer(stride * variables * (variables + 1) / 2);
+    }
 
     // Adds the rows from `begin` on to the sums.
     void add(std::size_t begin, std::size_t rows, double& value, double* gradient, double* gram) {
         begin_ = begin, rows_ = rows;
         pack_panel();
         if (pass_.classes > 1) return add_classes(value, gradient, gram);
+        if (pass_.joint) return add_joint(value, gradient, gram);
         if (pass_.kernel) {
             predict_panel(pass_.theta, pass_.response ? nullptr : offset_.at(begin, rows), eta_.get());
             loss();
@@ -165,9 +172,8 @@ class Worker {
     // value, gradient and curvature of each row, times its weight
     void loss() {
         const double* y = pass_.response ? zeros() : y_.at(begin_, rows_);
-        const double *p0 = p0_.at(begin_, rows_), *p1 = p1_.at(begin_, rows_);
         const LossLoop loop = pass_.expected ? pass_.kernel->guide_loss : pass_.kernel->observed_loss;
-        loop(rows_, y, eta_.get(), p0, p1, value_.get(), gradient_.get(), curvature_.get());
+        loop(rows_, y, eta_.get(), parameters_.at(begin_, rows_), value_.get(), gradient_.get(), curvature_.get());
         if (pass_.weight.data) {
             const double* weight = weight_.at(begin_, rows_);
             for (std::size_t i = 0; i < rows_; ++i) {
@@ -178,6 +184,47 @@ class Worker {
         }
         std::fill(gradient_.get() + rows_, gradient_.get() + stride_, 0.0);
         std::fill(curvature_.get() + rows_, curvature_.get() + stride_, 0.0);
+    }
+
+    // All raw parameters at once: the rows' part of the sums, and beside the Gram matrix a border for each parameter that is open.
+    void add_joint(double& value, double* gradient, double* gram) {
+        const JointLoops& loops = pass_.kernel->joint;
+        const std::size_t open = pass_.open.size(), width = columns_ + open, variables = loops.variables;
+        predict_panel(pass_.theta, offset_.at(begin_, rows_), eta_.get());
+        const double* raw[most_parameters];
+        std::copy_n(parameters_.at(begin_, rows_), std::max<std::size_t>(variables - 1, ParameterBlocks::least), raw);
+        for (std::size_t j = 0; j < open; ++j) {
+            const double *shift = raw[pass_.open[j]], v = pass_.theta[columns_ + j];
+            double* to = raw_.get() + j * stride_;
+            for (std::size_t i = 0; i < rows_; ++i) to[i] = shift[i] + v;
+            raw[pass_.open[j]] = to;
+        }
+        const JointLoop loop = !gram ? loops.slopes : pass_.expected ? loops.guide : loops.curvatures;
+        loop(rows_, stride_, y_.at(begin_, rows_), eta_.get(), raw, value_.get(), slopes_.get(), bends_.get());
+        const double* weight = pass_.weight.data ? weight_.at(begin_, rows_) : nullptr;
+        weigh_rows(weight, 1, value_.get());
+        weigh_rows(weight, variables, slopes_.get());
+        if (gram) weigh_rows(weight, variables * (variables + 1) / 2, bends_.get());
+        value += sum(value_.get());
+        add_gradient(slopes_.get(), gradient);
+        for (std::size_t j = 0; j < open; ++j) gradient[columns_ + j] += sum(slopes_.get() + (1 + pass_.open[j]) * stride_);
+        if (!gram) return;
+        add_gram(bends_.get(), gram, width);
+        const auto bend = [&](std::size_t a, std::size_t b) { return bends_.get() + (a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * stride_; };
+        for (std::size_t j = 0; j < open; ++j) {
+            double* border = gram + (columns_ + j) * width;
+            add_gradient(bend(1 + pass_.open[j], 0), border);
+            for (std::size_t l = 0; l <= j; ++l) border[columns_ + l] += sum(bend(1 + pass_.open[j], 1 + pass_.open[l]));
+        }
+    }
+
+    // Columns of numbers times the rows' weights, and zeros beyond the rows.
+    void weigh_rows(const double* weight, std::size_t columns, double* x) {
+        for (std::size_t k = 0; k < columns; ++k, x += stride_) {
+            if (weight)
+                for (std::size_t i = 0; i < rows_; ++i) x[i] = weight[i] == 0 ? 0.0 : weight[i] * x[i];
+            std::fill(x + rows_, x + stride_, 0.0);
+        }
     }
 
     const double* zeros() {
@@ -316,7 +363,9 @@ class Worker {
     const Table& table_;
     const Pass& pass_;
     std::size_t stride_, dense_columns_, columns_, begin_ = 0, rows_ = 0;
-    SourceBlock y_, weight_, offset_, p0_, p1_;
+    SourceBlock y_, weight_, offset_;
+    ParameterBlocks parameters_;
+    Buffer slopes_, bends_, raw_;  // of all raw parameters at once
     Buffer panel_, eta_, value_, gradient_, curvature_, room_, by_rows_;
     bool in_place_;
     const double* columns_of_panel_ = nullptr;
@@ -353,7 +402,7 @@ std::size_t Table::columns(bool response) const {
 
 double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
     if (has_wide_rows(table, pass)) return run_wide_rows(set, table, pass, threads);
-    const std::size_t width = table.columns(pass.response) * pass.classes;
+    const std::size_t width = pass.width(table);
     const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
     const std::size_t parts = number_of_parts(table.rows, width, stride, pass.gram != nullptr);
     const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);

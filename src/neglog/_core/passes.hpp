@@ -83,12 +83,18 @@ struct Pass {
     bool expected = false;           // the guide of a search (families.hpp) in place of the second derivative
     bool response = false;           // y - offset, less its centre, is a column; the loss is then that of 0 and the products
     double response_centre = 0.0;
-    Source y, weight, offset, p0, p1;
+    Source y, weight, offset;
+    std::vector<Source> parameters;  // of the noise beside its location, as its kernel takes them
+    // All raw parameters at once: `parameters` are then raw, and those that are open are added to by what stands for them in theta, after
+    // the coefficients, in this order. The loss is the nll with every constant.
+    bool joint = false;
+    std::vector<std::size_t> open;  // which parameters
     const double* class_offsets = nullptr;  // softmax: all rows of the first class, then of the next
     const double* theta = nullptr;
     double* gradient = nullptr;
-    double* gram = nullptr;  // lower triangle; classes * columns wide
+    double* gram = nullptr;  // lower triangle, as wide as theta
     Panels* panels = nullptr;
+    std::size_t width(const Table& table) const { return table.columns(response) * classes + open.size(); }
 };
 
 // The weighted sum of the loss.

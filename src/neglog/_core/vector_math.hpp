@@ -135,6 +135,24 @@ inline double stirling_error_slope(double x) {
     return small ? series + lift : series;
 }
 
+// The second derivative of S:  trigamma(x) - 1/x - 1/(2 x^2), with the same lift.
+inline double stirling_error_bend(double x) {
+    const bool small = x < 8.0;
+    const double z = small ? x + 8.0 : x;
+    const double i = 1.0 / z, q = i * i;
+    const double series =
+        i * q *
+        (1.0 / 6 -
+         q * (1.0 / 30 -
+              q * (1.0 / 42 -
+                   q * (1.0 / 30 -
+                        q * (5.0 / 66 - q * (691.0 / 2730 - q * (7.0 / 6 - q * (3617.0 / 510 - q * (43867.0 / 798 - q * 174611.0 / 330)))))))));
+    double sum = 0.0;
+    for (int k = 1; k <= 8; ++k) sum += 1.0 / ((x + k) * (x + k));
+    const double lift = i - 1.0 / x - 0.5 * q + 0.5 / (x * x) + sum;
+    return small ? series + lift : series;
+}
+
 // r - 1 - log r  for r = a / b, given a - b and log r: zero and flat at r = 1, where the subtraction would cancel.
 inline double excess(double a, double b, double difference, double log_ratio) {
     const double v = difference / (a + b);

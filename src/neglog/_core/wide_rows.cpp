@@ -10,7 +10,7 @@ constexpr std::size_t least_columns = 512, cached_numbers = 1 << 16, most_rows =
 }  // namespace
 
 bool has_wide_rows(const Table& table, const Pass& pass) {
-    if (pass.gram || !pass.kernel || pass.classes > 1 || pass.response || table.dense.size() != 1 || !table.codes.empty() ||
+    if (pass.gram || !pass.kernel || pass.joint || pass.classes > 1 || pass.response || table.dense.size() != 1 || !table.codes.empty() ||
         !table.sparse.empty())
         return false;
     const DenseBlock& block = table.dense[0];
@@ -28,7 +28,8 @@ double run_wide_rows(const InstructionSet& set, const Table& table, const Pass& 
     std::vector<double> values(parts, 0.0), sums(parts, 0.0), gradients(pass.gradient ? parts * columns : 0, 0.0);
     const LossLoop loop = pass.expected ? pass.kernel->guide_loss : pass.kernel->observed_loss;
     over_parts(parts, threads, [&](std::size_t part) {
-        SourceBlock ys(pass.y), weights(pass.weight), offsets(pass.offset), p0s(pass.p0), p1s(pass.p1);
+        SourceBlock ys(pass.y), weights(pass.weight), offsets(pass.offset);
+        ParameterBlocks parameters(pass.parameters.data(), pass.parameters.size());
         double eta[most_rows], value[most_rows], slope[most_rows], bend[most_rows];
         const std::size_t end = std::min(table.rows, (part + 1) * per_part);
         for (std::size_t begin = part * per_part; begin < end; begin += together) {
@@ -37,7 +38,7 @@ double run_wide_rows(const InstructionSet& set, const Table& table, const Pass& 
             const double* offset = pass.offset.data ? offsets.at(begin, rows) : nullptr;
             for (std::size_t i = 0; i < rows; ++i) eta[i] = shift + (offset ? offset[i] : 0.0);
             set.multiply_rows(rows, columns, x, block.row_stride, theta, eta);
-            loop(rows, ys.at(begin, rows), eta, p0s.at(begin, rows), p1s.at(begin, rows), value, slope, bend);
+            loop(rows, ys.at(begin, rows), eta, parameters.at(begin, rows), value, slope, bend);
             const double* weight = pass.weight.data ? weights.at(begin, rows) : nullptr;
             for (std::size_t i = 0; i < rows; ++i) {
                 const double w = weight ? weight[i] : 1.0;  // a row without weight may lie outside the domain

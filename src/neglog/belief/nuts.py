@@ -215,7 +215,9 @@ class Density:
             return None
         _, pull = penalty.quadratic(self.centre[: self.width])
         bend = np.ascontiguousarray((self.root.T * penalty.bend) @ self.root)
-        return _core.density(self.engine.problem, 1 / self.dispersion.dispersion, bend, self.root.T @ pull)
+        return _core.density(
+            self.engine.problem, 1 / self.dispersion.dispersion, bend, self.root.T @ pull, np.empty(0), np.empty(0)
+        )
 
     def __call__(self, x: Numbers) -> tuple[float, Numbers]:
         """The log density up to a constant, and its gradient."""

@@ -52,7 +52,7 @@ class Columns:
         engine, gradient, hessian = self.engine, np.empty(len(eta)), np.empty(len(eta))
         loss = engine.loss
         value = _core.row_losses(
-            loss.family, loss.link, engine.y, eta, engine.weight, loss.p0, loss.p1, gradient, hessian, self.threads
+            loss.family, loss.link, engine.y, eta, engine.weight, loss.parameters, gradient, hessian, self.threads
         )
         return value, gradient, hessian
 

@@ -1,6 +1,6 @@
 """Rows in memory: one additive pass of the native core over all blocks of columns."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -19,23 +19,36 @@ ONE = np.ones(1)
 
 @dataclass(frozen=True)
 class Loss:
-    """The native kernel of a noise at dispersion one. `p0` and `p1` are its parameters (families.hpp)."""
+    """The native kernel of a noise, and its parameters as that takes them (families.hpp); by default at dispersion one.
+
+    With `open` the pass is joint: `parameters` are raw (formulas.hpp), all of them, and those whose numbers are in
+    `open` are found along with the coefficients. They stand after these, and are added to what is given here: the
+    logarithms of the rows' precisions, or nothing.
+    """
 
     family: str
     link: str
-    p0: Any = field(default_factory=lambda: ONE)
-    p1: Any = field(default_factory=lambda: ONE)
+    parameters: tuple[Numbers, ...] = (ONE, ONE)
     classes: int = 1
     response: bool = (
         False  # y itself is the last dense column and the loss that of 0: for a scale that is fitted as 1 / scale
     )
+    open: tuple[int, ...] | None = None
+
+    def of_rows(self, rows: Any) -> "Loss":
+        """The same for some of the rows."""
+        if all(np.size(values) == 1 for values in self.parameters):
+            return self
+        own = tuple(values if np.size(values) == 1 else values[rows] for values in self.parameters)
+        return replace(self, parameters=own)
 
 
 class Memory:
     """A design with a target, row weights and offsets, all in memory.
 
     Coefficients are kept in the core's order: intercept, dense columns (less their centres), response, levels, sparse
-    columns; for classes, one such row after the other. `public` and `native` translate.
+    columns; for classes, one such row after the other; last the raw parameters of the noise that are open. `public` and
+    `native` translate.
     """
 
     streamed = False  # whether each pass has to read the rows again
@@ -87,8 +100,8 @@ class Memory:
             self.y,
             self.weight,
             self.offset,
-            loss.p0,
-            loss.p1,
+            loss.parameters,
+            loss.open,
             loss.response,
             0.0,
             loss.classes,
@@ -97,7 +110,8 @@ class Memory:
     def _set_up(self) -> None:
         loss = self.loss
         self.columns = self.design.columns + self.intercept + loss.response
-        self.width = self.columns * loss.classes
+        self.coefficients = self.columns * loss.classes
+        self.width = self.coefficients + len(loss.open or ())
         # a slice where the columns stand in a row, which is faster
         plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
         self.where: Any = slice(int(self.intercept), self.intercept + self.design.columns) if plain else self.places
@@ -136,14 +150,14 @@ class Memory:
         classes = self.loss.classes
         eta = np.empty((self.rows, classes) if classes > 1 else self.rows)
         offset = None if classes > 1 else self.offset
-        _core.predict_rows(self.table, theta, classes, offset, eta, self.threads)
+        _core.predict_rows(self.table, theta[: self.coefficients], classes, offset, eta, self.threads)
         return eta if classes == 1 or self.offset is None else eta + self.offset.reshape(classes, -1).T
 
     def moments(self, centre: float = 0.0) -> Numbers:
         """The Gram matrix of all columns and, last, y - offset - centre, under the row weights."""
         width = self.columns + 1
         gram = np.empty((width, width))
-        problem = _core.Problem(self.table, "", "", self.y, self.weight, self.offset, ONE, ONE, True, centre, 1)
+        problem = _core.Problem(self.table, "", "", self.y, self.weight, self.offset, (), None, True, centre, 1)
         problem.evaluate(np.zeros(width), None, gram, False, self.threads)
         if self.response_place == width - 1:
             return gram
@@ -152,7 +166,7 @@ class Memory:
 
     def transposed(self, x: Numbers) -> Numbers:
         """X' x, in the core's order."""
-        squares = _core.Problem(self.table, "gaussian", "identity", -x, None, None, ONE, ONE, False, 0.0, 1)
+        squares = _core.Problem(self.table, "gaussian", "identity", -x, None, None, (ONE,), None, False, 0.0, 1)
         gradient = np.empty(self.columns)
         squares.evaluate(np.zeros(self.columns), gradient, None, False, self.threads)
         return gradient
@@ -215,9 +229,7 @@ class Memory:
 
     def take(self, rows: Any, *, recentred: bool = False) -> "Memory":
         """Some of the rows (a slice or row numbers), copied, in the same coordinates or with centres of their own."""
-        loss = self.loss
-        if np.size(loss.p0) > 1:
-            loss = Loss(loss.family, loss.link, loss.p0[rows], loss.p1, loss.classes, loss.response)
+        loss = self.loss.of_rows(rows)
         offset = self.offset
         if offset is not None:
             offset = np.ascontiguousarray(offset.reshape(loss.classes, -1)[:, rows]).reshape(-1)
@@ -241,12 +253,13 @@ class Memory:
         `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class. The others stay
         where `rest` says, by default at 0: what they contribute becomes part of the offset.
         """
+        chosen = chosen[: self.coefficients]
         kept = np.asarray(chosen.reshape(self.loss.classes, self.columns).any(axis=0))
         kept[: self.intercept] = True
         columns = np.flatnonzero(kept[self.places])
         offset = self.offset
         if rest is not None and rest.any():
-            held = np.where(np.tile(kept, self.loss.classes), 0.0, rest)
+            held = np.where(np.tile(kept, self.loss.classes), 0.0, rest[: self.coefficients])
             offset = np.ascontiguousarray(self.predict(held).T).reshape(-1) if held.any() else offset
         part = Memory(
             take_columns(self.design, columns),
@@ -258,7 +271,8 @@ class Memory:
             centre=self.centre[columns],
         )
         inside = np.flatnonzero(kept)
-        return part, (np.arange(self.loss.classes)[:, None] * self.columns + inside).reshape(-1)
+        inside = (np.arange(self.loss.classes)[:, None] * self.columns + inside).reshape(-1)
+        return part, np.append(inside, np.arange(self.coefficients, self.width))
 
     def total_weight(self) -> float:
         """The number of rows, each counted by its weight."""
@@ -268,15 +282,16 @@ class Memory:
 
     def native(self, coef: Any, intercept: Any = 0.0) -> Numbers:
         """Values per column of the design (by class, if by class), and one for the intercept, in the core's order."""
-        theta = np.zeros((self.loss.classes, self.columns))
-        theta[:, self.where] = coef
+        theta = np.zeros(self.width)
+        rows = theta[: self.coefficients].reshape(self.loss.classes, self.columns)
+        rows[:, self.where] = coef
         if self.intercept:
-            theta[:, 0] = intercept
-        return theta.reshape(-1)
+            rows[:, 0] = intercept
+        return theta
 
     def public(self, theta: Numbers) -> tuple[Numbers, Numbers]:
         """Intercepts (classes,) and coefficients (classes, columns) of the columns as they are, not centred."""
-        rows = theta.reshape(self.loss.classes, self.columns)
+        rows = theta[: self.coefficients].reshape(self.loss.classes, self.columns)
         coef = rows[:, self.where]
         if not self.intercept:
             return np.zeros(len(rows)), coef

@@ -37,13 +37,13 @@ def domain_of(loss: Loss) -> Domain | None:
     """The domain of a loss that has one: asked of its kernel, which is infinite outside."""
     if loss.classes > 1:
         return None
-    return _domain(loss.family, loss.link, loss.p0.item(0), loss.p1.item(0))
+    return _domain(loss.family, loss.link, tuple(values.item(0) for values in loss.parameters))
 
 
 @lru_cache(maxsize=256)
-def _domain(family: str, link: str, p0: float, p1: float) -> Domain | None:
+def _domain(family: str, link: str, parameters: tuple[float, ...]) -> Domain | None:
     nll = np.empty(len(PROBES))
-    _core.nll(family, link, ONE, PROBES, [np.full(1, p0), np.full(1, p1)], np.zeros(1), nll, 1)
+    _core.nll(family, link, ONE, PROBES, [np.full(1, value) for value in parameters], np.zeros(1), nll, 1)
     below, within, above = np.isposinf(nll)
     if not (below or within or above):
         return None

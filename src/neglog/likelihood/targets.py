@@ -258,10 +258,10 @@ class InformedAbsolutes(Absolutes):
 
     @property
     def loss(self) -> Loss:
-        return self.sharpened(Loss(self.family, self.noise.link.name, np.full(1, 1 / self.noise.scale)))
+        return self.sharpened(Loss(self.family, self.noise.link.name, (np.full(1, 1 / self.noise.scale),)))
 
     def sharpened(self, loss: Loss) -> Loss:
-        return loss if self.p is None else replace(loss, p0=loss.p0 * self.p)
+        return loss if self.p is None else replace(loss, parameters=(loss.parameters[0] * self.p,))
 
     @property
     def weight(self) -> Numbers | None:
@@ -296,14 +296,15 @@ class HuberTarget(Target):
     def loss(self) -> Loss:
         scale = 1.0 if self.noise.scale is None else self.noise.scale
         delta = 1.345 if self.noise.delta is None else self.noise.delta
-        return self.sharpened(Loss("huber", self.noise.link.name, np.full(1, 1 / scale), np.full(1, float(delta))))
+        return self.sharpened(Loss("huber", self.noise.link.name, (np.full(1, 1 / scale), np.full(1, float(delta)))))
 
     def sharpened(self, loss: Loss) -> Loss:
-        return loss if self.p is None else replace(loss, p0=loss.p0 * np.sqrt(self.p))
+        sharpness, *rest = loss.parameters
+        return loss if self.p is None else replace(loss, parameters=(sharpness * np.sqrt(self.p), *rest))
 
     def response_loss(self) -> Loss:
         """With y as a column whose coefficient is -1 / scale."""
-        return self.sharpened(Loss("huber", "identity", ONE, np.full(1, float(self.noise.delta)), response=True))
+        return self.sharpened(Loss("huber", "identity", (ONE, np.full(1, float(self.noise.delta))), response=True))
 
     @property
     def weight(self) -> Numbers | None:

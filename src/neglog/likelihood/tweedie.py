@@ -9,7 +9,7 @@ import numpy as np
 
 from neglog import _core
 from neglog.distributions.arrays import Numbers, thread_count
-from neglog.engines.memory import Loss
+from neglog.engines.memory import ONE, Loss
 from neglog.likelihood.chebyshev import collected
 from neglog.likelihood.targets import ALL, ANYWHERE, NOTHING, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
@@ -89,7 +89,7 @@ class Compound(Amounts):
 
     @property
     def loss(self) -> Loss:
-        return Loss("tweedie", self.noise.link.name, np.array([self.power]))
+        return Loss("tweedie", self.noise.link.name, (np.array([self.power]), ONE))
 
     @property
     def convex(self) -> bool:

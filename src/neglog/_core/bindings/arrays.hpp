@@ -45,9 +45,15 @@ inline Sink sink(const Output& array, std::size_t n) {
     return {array.data(), is_single(array.dtype())};
 }
 
+inline std::vector<Source> sources(const std::vector<Input>& arrays, std::size_t n) {
+    if (arrays.size() > most_parameters) throw nb::value_error("a noise has at most four parameters beside its location");
+    std::vector<Source> found;
+    for (const Input& array : arrays) found.push_back(source(array, n));
+    return found;
+}
+
 inline const Kernel& find_kernel(const std::string& family, const std::string& link) {
-    for (const Kernel& kernel : active->kernels)
-        if (family == kernel.family && link == kernel.link) return kernel;
+    if (const Kernel* kernel = active->find(family.c_str(), link.c_str())) return *kernel;
     throw nb::key_error((family + " has no kernel for the link " + link).c_str());
 }
 

@@ -8,22 +8,24 @@ namespace {
 
 // The weighted sum of the loss of rows whose raw predictions are known, and the two derivatives of each.
 double row_losses(const std::string& family, const std::string& link, const Input& y, const Doubles& eta, const std::optional<Input>& weight,
-                  const Input& p0, const Input& p1, const DoublesOut& gradient, const DoublesOut& hessian, std::size_t threads) {
+                  const std::vector<Input>& parameters, const DoublesOut& gradient, const DoublesOut& hessian, std::size_t threads) {
     const LossLoop loop = find_kernel(family, link).observed_loss;
     const std::size_t n = eta.size(), blocks = (n + block_size - 1) / block_size;
     if (gradient.size() != n || hessian.size() != n) throw nb::value_error("eta, gradient and hessian differ in size");
-    const Source ys = source(y, n), p0s = source(p0, n), p1s = source(p1, n), weights = weight ? source(*weight, n) : Source{};
+    const std::vector<Source> given = sources(parameters, n);
+    const Source ys = source(y, n), weights = weight ? source(*weight, n) : Source{};
     std::vector<double> sums(blocks, 0.0);  // block by block: the same for any number of threads
     const double* raw = eta.data();
     double *slope = gradient.data(), *bend = hessian.data();
     {
         nb::gil_scoped_release release;
         in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
-            SourceBlock y_block(ys), p0_block(p0s), p1_block(p1s), weight_block(weights);
+            SourceBlock y_block(ys), weight_block(weights);
+            ParameterBlocks p(given.data(), given.size());
             std::vector<double> values(block_size);
             for (; begin < end; begin += block_size) {
                 const std::size_t m = std::min(block_size, end - begin);
-                loop(m, y_block.at(begin, m), raw + begin, p0_block.at(begin, m), p1_block.at(begin, m), values.data(), slope + begin, bend + begin);
+                loop(m, y_block.at(begin, m), raw + begin, p.at(begin, m), values.data(), slope + begin, bend + begin);
                 double sum = 0.0;
                 if (weights.data) {
                     const double* w = weight_block.at(begin, m);
@@ -85,7 +87,7 @@ void define_columns_of(nb::module_& m) {
 }  // namespace
 
 void define_columns(nb::module_& m) {
-    m.def("row_losses", &row_losses, "family"_a, "link"_a, "y"_a, "eta"_a, "weight"_a.none(), "p0"_a, "p1"_a, "gradient"_a, "hessian"_a,
+    m.def("row_losses", &row_losses, "family"_a, "link"_a, "y"_a, "eta"_a, "weight"_a.none(), "parameters"_a, "gradient"_a, "hessian"_a,
           "threads"_a);
     define_columns_of<std::int32_t>(m);
     define_columns_of<std::int64_t>(m);

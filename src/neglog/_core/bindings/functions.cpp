@@ -8,13 +8,12 @@ namespace neglog {
 namespace {
 
 struct Inputs {
-    Source y, eta, p0, p1;
+    Source y, eta;
+    std::vector<Source> parameters;
 };
 
 Inputs inputs(const Input& y, const Input& eta, const std::vector<Input>& parameters, std::size_t n) {
-    if (parameters.size() > 2) throw nb::value_error("at most two parameters");
-    return {source(y, n), source(eta, n), parameters.size() > 0 ? source(parameters[0], n) : Source{},
-            parameters.size() > 1 ? source(parameters[1], n) : Source{}};
+    return {source(y, n), source(eta, n), sources(parameters, n)};
 }
 
 void nll(const std::string& family, const std::string& link, const Input& y, const Input& eta,
@@ -26,13 +25,14 @@ void nll(const std::string& family, const std::string& link, const Input& y, con
     const Sink to = sink(out, n);
     nb::gil_scoped_release release;
     in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
-        SourceBlock ys(in.y), etas(in.eta), p0s(in.p0), p1s(in.p1), shifts(constants);
+        SourceBlock ys(in.y), etas(in.eta), shifts(constants);
+        ParameterBlocks p(in.parameters.data(), in.parameters.size());
         SinkBlock outs(to);
         for (; begin < end; begin += block_size) {
             const std::size_t m = std::min(block_size, end - begin);
             double* values = outs.at(begin);
             const double* shift = shifts.at(begin, m);
-            loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), values);
+            loop(m, ys.at(begin, m), etas.at(begin, m), p.at(begin, m), values);
             for (std::size_t i = 0; i < m; ++i) values[i] += shift[i];
             outs.write(begin, m);
         }
@@ -63,12 +63,12 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
         in_threads(n, threads, others, [&](std::size_t begin, std::size_t end) {
             SourceBlockOf<Label> ys(in.y);
             SourceBlockOf<Raw> etas(in.eta);
-            SourceBlock p0s(in.p0), p1s(in.p1), ws(weights);
+            SourceBlock ws(weights);
+            ParameterBlocks p(in.parameters.data(), in.parameters.size());
             SinkBlockOf<Slope> gradients(to_gradient), hessians(to_hessian);
             for (; begin < end; begin += block_size) {
                 const std::size_t m = std::min(block_size, end - begin);
-                loop(m, ys.at(begin, m), etas.at(begin, m), p0s.at(begin, m), p1s.at(begin, m), ws.at(begin, m), least,
-                     gradients.at(begin), hessians.at(begin));
+                loop(m, ys.at(begin, m), etas.at(begin, m), p.at(begin, m), ws.at(begin, m), least, gradients.at(begin), hessians.at(begin));
                 gradients.write(begin, m);
                 hessians.write(begin, m);
             }
@@ -80,6 +80,27 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
     if (!for_trainers) run(loops.in_doubles);
     else if (in.eta.single_precision) run(loops.in_singles);
     else run(loops.mixed);
+}
+
+// All raw parameters at once: the nll, slopes (variables x rows) and, if wanted, second derivatives (pairs x rows).
+void joint(const std::string& family, const std::string& link, const Input& y, const Input& eta, const std::vector<Input>& parameters,
+           const DoublesOut& nll_out, const DoublesOut& slopes_out, const std::optional<DoublesOut>& bends_out, std::size_t threads) {
+    const JointLoops& loops = find_kernel(family, link).joint;
+    const std::size_t n = nll_out.size(), variables = loops.variables;
+    if (slopes_out.size() != n * variables || (bends_out && bends_out->size() != n * variables * (variables + 1) / 2))
+        throw nb::value_error("the outputs do not fit the parameters of the noise");
+    const Inputs in = inputs(y, eta, parameters, n);
+    double *nlls = nll_out.data(), *slopes = slopes_out.data(), *bends = bends_out ? bends_out->data() : nullptr;
+    const JointLoop loop = bends ? loops.curvatures : loops.slopes;
+    nb::gil_scoped_release release;
+    in_threads(n, threads, [&](std::size_t begin, std::size_t end) {
+        SourceBlock ys(in.y), etas(in.eta);
+        ParameterBlocks p(in.parameters.data(), in.parameters.size());
+        for (; begin < end; begin += block_size) {
+            const std::size_t m = std::min(block_size, end - begin);
+            loop(m, n, ys.at(begin, m), etas.at(begin, m), p.at(begin, m), nlls + begin, slopes + begin, bends ? bends + begin : nullptr);
+        }
+    });
 }
 
 void tweedie_slopes(const Input& y, const Input& mean, const Input& power, const Input& dispersion, const Output& nll_out,
@@ -190,11 +211,13 @@ void define_functions(nb::module_& m) {
     m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "constant"_a, "out"_a, "threads"_a);
     m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "weight"_a, "least"_a,
           "gradient"_a, "hessian"_a.none(), "threads"_a, "team"_a.none() = nb::none());
+    m.def("joint", &joint, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "nll"_a, "slopes"_a, "bends"_a.none(), "threads"_a);
     m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a,
           "d_dispersion"_a, "threads"_a);
     m.def("half_deviance", &half_deviance, "y"_a, "mean"_a, "power"_a, "out"_a, "threads"_a);
     m.def("stirling_error", &unary<&InstructionSet::stirling_error>, "x"_a, "out"_a);
     m.def("stirling_error_slope", &unary<&InstructionSet::stirling_error_slope>, "x"_a, "out"_a);
+    m.def("stirling_error_bend", &unary<&InstructionSet::stirling_error_bend>, "x"_a, "out"_a);
     m.def("entropy", &over_rows<&InstructionSet::entropy>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);

@@ -16,8 +16,9 @@ NB_MODULE(_core, m) {
     }, "name"_a);
     m.def("links", [](const std::string& family) {
         std::vector<std::string> names;
-        for (const Kernel& kernel : active->kernels)
-            if (family == kernel.family) names.emplace_back(kernel.link);
+        for (const KernelTable& table : active->tables)
+            for (const Kernel* kernel = table.first; kernel != table.first + *table.count; ++kernel)
+                if (family == kernel->family) names.emplace_back(kernel->link);
         return names;
     }, "family"_a);
     define_functions(m);

@@ -51,7 +51,8 @@ struct Problem {
 
     // An empty family asks for the Gram matrix of the weights alone, "softmax" for classes.
     Problem(const OwningTable& over, const std::string& family, const std::string& link, const Input& y, const std::optional<Input>& weight,
-            const std::optional<Input>& offset, const Input& p0, const Input& p1, bool response, double response_centre, std::size_t classes)
+            const std::optional<Input>& offset, const std::vector<Input>& parameters, const std::optional<std::vector<std::size_t>>& open,
+            bool response, double response_centre, std::size_t classes)
         : table(over) {
         const std::size_t n = over.rows;
         if (family == "softmax") {
@@ -67,14 +68,23 @@ struct Problem {
         pass.response = response, pass.response_centre = response_centre;
         pass.y = source(y, n);
         if (weight) pass.weight = source(*weight, n);
-        pass.p0 = source(p0, n), pass.p1 = source(p1, n);
-        for (const std::optional<Input>& kept : {std::optional<Input>(y), weight, offset, std::optional<Input>(p0), std::optional<Input>(p1)})
+        pass.parameters = sources(parameters, n);
+        if (open) {
+            if (!pass.kernel || response || parameters.size() + 1 != pass.kernel->joint.variables) throw nb::value_error("a joint pass needs all raw parameters of a noise");
+            pass.joint = true, pass.open = *open;
+            for (const std::size_t which : pass.open)
+                if (which >= parameters.size()) throw nb::value_error("there is no such parameter");
+        }
+        inputs = parameters;
+        for (const std::optional<Input>& kept : {std::optional<Input>(y), weight, offset})
             if (kept) inputs.push_back(*kept);
     }
 
+    std::size_t width() const { return pass.width(table); }
+
     double evaluate(const Doubles& theta, const std::optional<DoublesOut>& gradient, const std::optional<DoublesOut>& gram, bool expected,
                     std::size_t threads) const {
-        const std::size_t width = table.columns(pass.response) * pass.classes;
+        const std::size_t width = this->width();
         if (theta.size() != width || (gradient && gradient->size() != width) || (gram && gram->size() != width * width))
             throw nb::value_error("theta, gradient and gram do not fit the table");
         Pass now = pass;
@@ -87,7 +97,7 @@ struct Problem {
 
     auto newton(const Doubles& bend, const Doubles& centre, double factor, double tol, std::size_t most_steps, const DoublesOut& theta,
                 const DoublesOut& gradient, const DoublesOut& hessian, std::size_t threads) const {
-        const std::size_t width = table.columns(pass.response) * pass.classes;
+        const std::size_t width = this->width();
         if (theta.size() != width || bend.size() != width || centre.size() != width || gradient.size() != width ||
             hessian.size() != width * width)
             throw nb::value_error("theta, penalty, gradient and hessian do not fit the table");
@@ -102,10 +112,12 @@ struct Problem {
 };
 
 // A sampler calls the C functions at the addresses of the returned object, with the object's own.
-Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope) {
-    const std::size_t n = problem.table.columns(problem.pass.response) * problem.pass.classes;
-    if (slope.size() != n || bend.size() != n * n) throw nb::value_error("bend and slope do not fit the table");
-    return {*active, problem.table, problem.pass, factor, {bend.data(), bend.data() + n * n}, {slope.data(), slope.data() + n}};
+Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope, const Doubles& centre, const Doubles& turn) {
+    const std::size_t open = problem.pass.open.size(), n = problem.width() - open;
+    if (slope.size() != n || bend.size() != n * n || centre.size() != open || turn.size() != open * n)
+        throw nb::value_error("bend, slope, centre and turn do not fit the table");
+    const auto kept = [](const Doubles& array) { return std::vector<double>(array.data(), array.data() + array.size()); };
+    return {*active, problem.table, problem.pass, factor, kept(bend), kept(slope), kept(centre), kept(turn)};
 }
 
 template <class Pointer>
@@ -134,9 +146,10 @@ void define_tables(nb::module_& m) {
     m.def("predict_rows", &predict_rows, "table"_a, "theta"_a, "classes"_a, "offset"_a.none(), "eta"_a, "threads"_a);
     nb::class_<Problem>(m, "Problem")
         .def(nb::init<const OwningTable&, const std::string&, const std::string&, const Input&, const std::optional<Input>&,
-                      const std::optional<Input>&, const Input&, const Input&, bool, double, std::size_t>(),
-             nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "p0"_a, "p1"_a,
-             "response"_a, "response_centre"_a, "classes"_a)
+                      const std::optional<Input>&, const std::vector<Input>&, const std::optional<std::vector<std::size_t>>&, bool, double,
+                      std::size_t>(),
+             nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "parameters"_a,
+             "found"_a.none(), "response"_a, "response_centre"_a, "classes"_a)
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
@@ -144,7 +157,7 @@ void define_tables(nb::module_& m) {
         .def_prop_ro("log_density", [](const Density&) { return address(&log_density); })
         .def_prop_ro("same_draw", [](const Density&) { return address(&same_draw); })
         .def_prop_ro("data", [](const Density& law) { return address(&law); });
-    m.def("density", &density, nb::keep_alive<0, 1>(), "problem"_a, "factor"_a, "bend"_a, "slope"_a);
+    m.def("density", &density, nb::keep_alive<0, 1>(), "problem"_a, "factor"_a, "bend"_a, "slope"_a, "centre"_a, "turn"_a);
 }
 
 }  // namespace neglog

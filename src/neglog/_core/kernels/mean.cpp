@@ -1,0 +1,28 @@
+// Noises of y with a mean, and yes or no. A new one adds its lines here.
+
+#include <iterator>
+
+#include "loops.hpp"
+
+namespace neglog::NEGLOG_ISA {
+
+extern const Kernel mean_kernels[];
+extern const std::size_t mean_count;
+constinit const Kernel mean_kernels[] = {
+    kernel<PowerVariance<PoissonLaw, MeanLink<0>>>("poisson", "log"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<1>>>("poisson", "identity"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<-1>>>("poisson", "inverse"),
+    kernel<PowerVariance<PoissonLaw, MeanLink<2>>>("poisson", "sqrt"),
+    kernel<PowerVariance<GammaLaw, MeanLink<0>>>("gamma", "log", joint_loops<GammaFormula>),
+    kernel<PowerVariance<GammaLaw, MeanLink<1>>>("gamma", "identity", joint_loops<GammaFormula, LogMean<MeanLink<1>>>),
+    kernel<PowerVariance<GammaLaw, MeanLink<-1>>>("gamma", "inverse", joint_loops<GammaFormula, LogMean<MeanLink<-1>>>),
+    kernel<PowerVariance<GammaLaw, MeanLink<2>>>("gamma", "sqrt", joint_loops<GammaFormula, LogMean<MeanLink<2>>>),
+    kernel<Logit>("bernoulli", "logit"),
+    kernel<Binary<Probit>>("bernoulli", "probit"),
+    kernel<Binary<Cloglog>>("bernoulli", "cloglog"),
+    kernel<Binary<LogProbability>>("bernoulli", "log"),
+    kernel<Binary<IdentityProbability>>("bernoulli", "identity"),
+};
+const std::size_t mean_count = std::size(mean_kernels);
+
+}  // namespace neglog::NEGLOG_ISA
