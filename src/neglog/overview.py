@@ -26,7 +26,7 @@ def rows() -> Iterator[Row]:
         example = family(**family.examples[0])
         loss, penalty = family.summary
         link = family.default_link if issubclass(family, Noise) else ""
-        yield Row(family.__name__, example.support, loss, penalty, link, example)
+        yield Row(family.__name__, str(example.support), loss, penalty, link, example)
 
 
 def markdown() -> str:

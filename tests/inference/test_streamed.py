@@ -12,7 +12,7 @@ import neglog as nl
 from neglog.comparison import compare_in_pieces
 from neglog.engines import files, survey
 from neglog.estimation.separation import separating_direction
-from neglog.likelihood.targets import make_target
+from neglog.likelihood.accelerators import make_target
 from neglog.streaming import first_pass
 from neglog.streaming.pieces import fold_of
 from neglog.streaming.target_sums import condensed, sums_of

@@ -152,7 +152,7 @@ def _values(y: ArrayLike, noise: Noise) -> Numbers:
         usual = {"power": 1.5, "dispersion": 1.0, "shape": 1.0, "scale": 1.0, "mean": 1.0, "p": 0.5, "loc": 0.0}
         some = {name: usual.get(name, 1.0) if value is None else value for name, value in noise.parameters.items()}
         bad = np.flatnonzero(~np.isfinite(type(noise)(**some).nll(values)))
-        what = noise.support
+        what = str(noise.support)
     if len(bad):
         raise ValueError(
             f"{type(noise).__name__} noise needs {what}, but {len(bad)} of {len(values)} values are not: "
@@ -297,7 +297,7 @@ def _student(y: Numbers, noise: Any, prior: Any) -> ParameterPosterior:
 
 
 def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> ParameterPosterior:
-    domain = noise.domains[name]
+    domain = noise.parameter(name).domain
 
     # equal values count together
     pairs, counts = np.unique(np.stack([y, times]), axis=1, return_counts=True)
@@ -314,7 +314,7 @@ def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> P
         safe = np.where(inside, x, _anywhere(name))
         shape = (len(x), len(values))
         scaled = safe[:, None] * spans if isinstance(noise, Poisson) else safe[:, None]
-        law = noise._replaced(**{f"_{name}": np.broadcast_to(scaled, shape)})
+        law = noise.estimated(**{name: np.broadcast_to(scaled, shape)})
         with np.errstate(all="ignore"):
             nats = np.asarray(law.nll(np.broadcast_to(values, shape))) @ counts + prior.nll(safe)
         return np.where(inside, nats, np.inf)
@@ -335,7 +335,7 @@ def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> P
             return Bernoulli(float(weights @ nodes))
         if trials != 1:
             raise ValueError("the predictive of several trials is known for a Beta prior only")
-        fixed = noise._replaced(**{f"_{name}": location})
+        fixed = noise.estimated(**{name: location})
         return Mixture(fixed, weights)
 
     return ParameterPosterior(noise, prior, name, law, law.log_total, law.error, _next=following)

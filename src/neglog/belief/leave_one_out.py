@@ -16,8 +16,8 @@ from neglog.belief.standard_errors import inverse
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 from neglog.engines.blas import one_blas_thread
-from neglog.likelihood.joint import STEP, Joint
-from neglog.likelihood.targets import Absolutes, Classes, Target
+from neglog.likelihood.joint import Joint
+from neglog.likelihood.targets import Classes, Target
 from neglog.likelihood.task import Answer, Task
 
 HIGH = 0.7  # leverage from which a row decides its own prediction
@@ -58,10 +58,11 @@ class LeaveOneOut:
 @one_blas_thread
 def leave_one_out(joint: Joint) -> LeaveOneOut:
     """From the curvature at the fit and one more pass over the rows."""
-    if isinstance(joint.task.target, Absolutes):
+    if not joint.task.target.bends:
+        name = type(joint.answer.noise).__name__
         raise ValueError(
-            "leave-one-out needs a smooth loss, which the absolute error of Laplace noise is not; "
-            "Huber noise is smooth, or refit without some rows"
+            f"leave-one-out needs a smooth loss, which that of {name} noise is not; Huber noise is smooth, or refit "
+            "without some rows"
         )
     if joint.answer.null is None or not joint.answer.converged:  # of many best solutions one predicts as any other
         refuse_improper(joint)
@@ -123,18 +124,12 @@ class Rows:
 
 
 def _rows(joint: Joint, target: Target) -> Rows:
-    eta, v = joint.eta(joint.answer.theta), joint.start
-    m = len(v)
-    gradient, hessian = target.row_slopes(target.noise, eta)
-    first = np.column_stack([gradient, joint.slopes(eta, target)])
-    second = np.empty((len(eta), 1 + m, 1 + m))
-    second[:, 0, 0] = hessian
-    for k in range(m):
-        shift = STEP * np.eye(m)[k]
-        above, below = joint.target(v + shift), joint.target(v - shift)
-        change = target.row_slopes(above.noise, eta)[0] - target.row_slopes(below.noise, eta)[0]
-        second[:, 0, 1 + k] = second[:, 1 + k, 0] = change / (2 * STEP)
-        second[:, 1:, 1 + k] = (joint.slopes(eta, above) - joint.slopes(eta, below)) / (2 * STEP)
+    eta, m = joint.eta(joint.answer.theta), len(joint.names)
+    if m:
+        first, second = _jointly(joint, target, eta)
+    else:
+        gradient, hessian = target.row_slopes(target.noise, eta)
+        first, second = gradient[:, None], hessian[:, None, None]
 
     def nll(at: Numbers, values: Numbers) -> Numbers:
         noise = joint.noise(values) if m else target.noise
@@ -144,6 +139,20 @@ def _rows(joint: Joint, target: Target) -> Rows:
         return target.row_slopes(target.noise, at[:, 0])[1]
 
     return Rows(eta[:, None], first, second, nll, bend)
+
+
+def _jointly(joint: Joint, target: Target, eta: Numbers) -> tuple[Numbers, Numbers]:
+    """Slopes and second derivatives of each row in (eta, v)."""
+    _, slopes, pairs = target.noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
+    places = [own.name for own in target.noise.beside_location()]
+    chosen = [0, *(1 + places.index(name) for name in joint.names)]
+    first = np.stack([slopes[k] for k in chosen], axis=-1)
+    second = np.empty((len(eta), len(chosen), len(chosen)))
+    for i, a in enumerate(chosen):
+        for j, b in enumerate(chosen):
+            high, low = max(a, b), min(a, b)
+            second[:, i, j] = pairs[high * (high + 1) // 2 + low]
+    return first, second
 
 
 def _class_rows(joint: Joint, target: Target) -> Rows:
@@ -195,7 +204,7 @@ def _held_out(joint: Joint, spread: Numbers, rows: Rows, target: Target) -> Leav
             unreliable |= ~((ratio < BENT) & (ratio > 1 / BENT)) & (rows.curvature[:, 0, 0] != 0)
         seen = rows.nll(rows.eta, np.broadcast_to(joint.start, moved[:, r:].shape))
         unreliable |= ~(nll - seen < COSTLY)
-    exact = target.family == "gaussian" and target.noise.link.name == "identity" and not joint.names
+    exact = target.squares and not joint.names
     if exact and joint.task.penalty.smooth:
         unreliable = ~(leverage < 1 - 1e-9)
     unreliable |= ~np.isfinite(nll)

@@ -14,9 +14,8 @@ from neglog.distributions import Bernoulli, Categorical
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.mixture import Mixture
 from neglog.engines.memory import Memory
-from neglog.likelihood.joint import Joint
+from neglog.likelihood.joint import Joint, joint_engine
 from neglog.likelihood.row_values import finite_prediction
-from neglog.solvers.dispersion import Known
 
 TUNE = 150  # draws that only adapt the step, which the metric makes nearly right from the start
 WHITE_CELLS = 20_000_000  # numbers up to which the rows are stored in the coordinates of the draws
@@ -112,8 +111,8 @@ class NutsPosterior(Posterior):
         if isinstance(noise, Categorical):
             return Categorical(np.mean(noise.given(eta).p, axis=0))
         laws = self.joint.noise(chosen[:, width:])
-        columns = {f"_{name}": np.reshape(getattr(laws, name), (-1, 1)) for name in self.joint.names}
-        mixed = laws._replaced(**columns).given(eta)
+        columns = {name: np.reshape(getattr(laws, name), (-1, 1)) for name in self.joint.names}
+        mixed = laws.estimated(**columns).given(eta)
         if isinstance(noise, Bernoulli):
             return Bernoulli(np.mean(mixed.p, axis=0))
         return Mixture(mixed, np.full(len(chosen), 1 / len(chosen)))
@@ -146,22 +145,23 @@ class Trace:
 
 
 class Density:
-    """The log posterior density in coordinates x, about the mode, in which it looks like a standard Gaussian."""
+    """The log posterior density in coordinates x, about the mode, in which it looks like a standard Gaussian.
+
+    u are the open parameters of the noise on a line without ends: their raw values, or the log odds of a raw value that
+    lies within an interval.
+    """
 
     def __init__(self, joint: Joint) -> None:
         self.joint = joint
-        self.engine = joint.answer.engine.on_one_thread()
-        self.width = self.engine.width
-        self.dispersion: Any = joint.task.target.dispersion()
-        # log dispersion per unit of the open parameter's logarithm; 0 where the parameter is part of the loss
-        logs = {"gaussian": 2.0, "laplace": 1.0, "gamma": -1.0, "tweedie": 1.0}
-        plain = len(joint.names) == 1 and joint.names[0] != "power"
-        self.in_logs = logs.get(joint.task.target.family, 0.0) if plain else 0.0
+        target, engine = joint.task.target, joint.answer.engine
+        self.engine = (joint_engine(engine, target) if joint.names else engine).on_one_thread()
+        self.width = engine.coefficients
+        self.factor = 1.0 if joint.names else 1 / target.dispersion().profile(1.0).dispersion
         penalty = joint.task.penalty
         curvature = joint.curvature()
         # a Laplace prior has the variance of a Gaussian of scale sqrt(2) b
         curvature.matrix[np.diag_indices(self.width)] += 0.5 * penalty.strength**2
-        self.power = joint.names.index("power") if "power" in joint.names else None
+        self.ends = [(k, *own.within) for k, own in enumerate(joint.opened) if own.within is not None]
         self.centre = np.append(curvature.theta, self._unbound(curvature.v))
         matrix = curvature.matrix * np.outer(*[np.append(np.ones(self.width), self._stretch(curvature.v))] * 2)
         self.root, _ = whitened(matrix, joint)
@@ -181,24 +181,23 @@ class Density:
         return turned.on_one_thread()
 
     def _unbound(self, v: Numbers) -> Numbers:
-        """The power of a Tweedie noise, which lies between 1 and 2, as its log odds."""
+        """What lies within an interval as its log odds."""
         u = np.array(v)
-        if self.power is not None:
-            p = u[..., self.power]
-            u[..., self.power] = np.log((p - 1) / (2 - p))
+        for k, low, high in self.ends:
+            u[..., k] = np.log((u[..., k] - low) / (high - u[..., k]))
         return u
 
     def _bound(self, u: Numbers) -> Numbers:
         v = np.array(u)
-        if self.power is not None:
-            v[..., self.power] = 1 + 1 / (1 + np.exp(-u[..., self.power]))
+        for k, low, high in self.ends:
+            v[..., k] = low + (high - low) / (1 + np.exp(-u[..., k]))
         return v
 
     def _stretch(self, v: Numbers) -> Numbers:
         """dv / du."""
         stretch = np.ones(len(v))
-        if self.power is not None:
-            stretch[self.power] = (v[self.power] - 1) * (2 - v[self.power])
+        for k, low, high in self.ends:
+            stretch[k] = (v[k] - low) * (high - v[k]) / (high - low)
         return stretch
 
     def native(self, x: Numbers) -> Numbers:
@@ -210,14 +209,14 @@ class Density:
         """The same density as a C function, where the rows are in these coordinates and nothing but a quadratic is
         added; else None.
         """
-        penalty = self.joint.task.penalty
-        if not (self.white and penalty.smooth and isinstance(self.dispersion, Known) and not self.joint.names):
+        penalty, target = self.joint.task.penalty, self.joint.task.target
+        if not (self.white and penalty.smooth and not self.ends and not target.has_remainder):
             return None
         _, pull = penalty.quadratic(self.centre[: self.width])
-        bend = np.ascontiguousarray((self.root.T * penalty.bend) @ self.root)
-        return _core.density(
-            self.engine.problem, 1 / self.dispersion.dispersion, bend, self.root.T @ pull, np.empty(0), np.empty(0)
-        )
+        own = self.root[: self.width]
+        bend = np.ascontiguousarray((own.T * penalty.bend) @ own)
+        centre, turn = self.centre[self.width :], np.ascontiguousarray(self.root[self.width :])
+        return _core.density(self.engine.problem, self.factor, bend, own.T @ pull, centre, turn)
 
     def __call__(self, x: Numbers) -> tuple[float, Numbers]:
         """The log density up to a constant, and its gradient."""
@@ -241,35 +240,18 @@ class Density:
 
     def _of_rows(self, at: Numbers, u: Numbers) -> tuple[float, Numbers, Numbers]:
         """-log p of the sample up to a constant, with its gradients where the engine is asked and in u."""
-        if not (len(u) == 0 or self.in_logs):
-            return self._by_rows(at, u)
-        loss, gradient, _ = self.engine.evaluate(at, False)
-        if isinstance(self.dispersion, Known):
-            return loss / self.dispersion.dispersion, gradient / self.dispersion.dispersion, u
-        # only the dispersion is open, whose logarithm is a multiple of u: then sums over rows are enough
-        t = self.in_logs * float(u[0])
-        value, slope, _ = self.dispersion.constants(t)
-        shrink = np.exp(-t)
-        half_deviance = shrink * (loss - self.dispersion.saturated)
-        return half_deviance + value, shrink * gradient, np.array([self.in_logs * (slope - half_deviance)])
-
-    def _by_rows(self, at: Numbers, u: Numbers) -> tuple[float, Numbers, Numbers]:
-        joint, v = self.joint, self._bound(u)
-        target = joint.target(v)
-        engine = self.engine if joint.engine(target) is joint.answer.engine else self.engine.with_loss(target.loss)
-        _, gradient, _ = engine.evaluate(at, False)
-        eta = engine.predict(at)
-        slopes = joint.slopes(eta, target)
-        rows = target.rows_nll(target.noise, eta, target.p, target.raw)
-        w = target.w
-        value = float(np.sum(rows) if w is None else np.sum(np.where(w > 0, w * rows, 0.0)))
-        in_v = slopes.sum(axis=0) if w is None else w @ slopes
-        stretch = self._stretch(v)
-        if self.power is not None:  # the prior is flat in the power, not in its log odds
-            value -= float(np.log(stretch[self.power]))
-            in_v[self.power] += (2 * v[self.power] - 3) / stretch[self.power]
-        phi = target.dispersion().dispersion  # type: ignore[attr-defined]
-        return value, gradient / phi, in_v * stretch
+        v = self._bound(u)
+        value, gradient, _ = self.engine.evaluate(np.append(at, v), False)
+        value, gradient = self.factor * value, self.factor * gradient
+        if not len(u):
+            return value, gradient, u
+        rest, slopes, _ = self.joint.task.target.remainder(v, self.joint.task)
+        in_v, stretch = gradient[len(at) :] + slopes, self._stretch(v)
+        value += rest
+        for k, low, high in self.ends:  # the prior is flat in the value, not in its log odds
+            value -= float(np.log(stretch[k]))
+            in_v[k] += (2 * v[k] - low - high) / ((high - low) * stretch[k])
+        return value, gradient[: len(at)], in_v * stretch
 
 
 def nuts_posterior(

@@ -18,7 +18,7 @@ from neglog.printing import as_text
 
 ROWS_AT_ONCE = 4096
 REACH = 6.0  # standard deviations of the raw prediction that a predictive law looks at
-NODES = {0: 1, 1: 7, 2: 5}  # of the Gauss-Hermite rule over the noise's parameters, by their number
+NODES = (1, 7, 5, 3)  # of the Gauss-Hermite rule over the noise's parameters, by their number
 ORDERS = ((10.0, 5), (4.0, 9), (2.0, 15))  # of the rule over a raw prediction so many times narrower than the noise
 CLASS_DRAWS = 1000  # of the coefficients, for class probabilities
 SINGULAR = 1e-11
@@ -48,7 +48,8 @@ class Fitted(Protocol):
 class Posterior(ABC):
     """Coefficients and open parameters of the noise, in the order of `names`.
 
-    The noise's parameters appear as their logarithms (a Tweedie power as itself), on which their prior is flat.
+    The noise's parameters appear on their raw scales, on which their prior is flat: logarithms, a Tweedie power as
+    itself.
     """
 
     fit: Fitted
@@ -216,9 +217,9 @@ class LaplacePosterior(Posterior):
         steps, shares = self._steps(noise, mean, variance)
         eta = means[:, None, :] + steps[:, None] * np.sqrt(variance)
         weights = (weights[:, None] * shares).reshape(-1)
-        spread = {f"_{name}": np.repeat(getattr(law, name), len(steps))[:, None] for name in self.joint.names}
-        mixed = noise._replaced(**spread).given(eta.reshape(-1, eta.shape[-1]))
-        if not np.all(noise.domains[noise.location].contains(mixed.parameters[noise.location])):
+        spread = {name: np.repeat(getattr(law, name), len(steps))[:, None] for name in self.joint.names}
+        mixed = noise.estimated(**spread).given(eta.reshape(-1, eta.shape[-1]))
+        if not np.all(noise.parameter(noise.location).domain.contains(mixed.parameters[noise.location])):
             raise ValueError(
                 f"Laplace's approximation reaches raw predictions for which the link {noise.link.name!r} gives no "
                 f'{noise.location} of {type(noise).__name__} noise; use fit.posterior("nuts"), or a link that takes any'
@@ -309,7 +310,7 @@ def _hermite(v: Numbers, covariance: Numbers) -> tuple[Numbers, Numbers]:
     m = len(v)
     if m == 0:
         return np.empty((1, 0)), np.ones(1)
-    points, shares = gauss_hermite(NODES[m])
+    points, shares = gauss_hermite(NODES[min(m, len(NODES) - 1)])
     grid = np.stack(np.meshgrid(*[points] * m, indexing="ij"), axis=-1).reshape(-1, m)
     weights = np.prod(np.stack(np.meshgrid(*[shares] * m, indexing="ij"), axis=-1).reshape(-1, m), axis=1)
     return v + grid @ np.linalg.cholesky(covariance).T, weights

@@ -1,13 +1,14 @@
 """A law of one number that is known only as a function: normalised and inverted by Gauss-Legendre panels."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Distribution
+from neglog.distributions.support import Support
 
 POINTS, SHARES = np.polynomial.legendre.leggauss(20)
 DEEP = 60.0  # nats below the peak at which the law is taken to end
@@ -54,13 +55,19 @@ class Scale:
 class GridLaw(Distribution):
     """The law with density exp(-minus_log(x)) / total; `log_total` is the log of that total and `error` its error."""
 
-    domains: ClassVar[dict[str, Any]] = {}
+    log_total: float
+    error: float
+    _minus_log: MinusLog
+    _scale: Scale
+    _edges: Numbers
+    _peak: float
+    _name: str
+    _below: Numbers
+    _above: Numbers
 
     def __init__(self, minus_log: MinusLog, scale: Scale, edges: Numbers, peak: float, name: str) -> None:
-        self.__dict__.update(
-            _minus_log=minus_log, _scale=scale, _edges=edges, _peak=peak, _name=name, bounds=(scale.low, scale.high)
-        )
-        self.__dict__["support"] = f"{scale.low:g} < {name} < {scale.high:g}"
+        self.__dict__.update(_minus_log=minus_log, _scale=scale, _edges=edges, _peak=peak, _name=name)
+        self.__dict__["support"] = Support(f"{scale.low:g} < {name} < {scale.high:g}", scale.low, scale.high)
         masses = self._masses(edges[:-1], edges[1:])
         middle = 0.5 * (edges[1:] + edges[:-1])
         fine = self._masses(edges[:-1], middle) + self._masses(middle, edges[1:])
@@ -76,10 +83,8 @@ class GridLaw(Distribution):
         """The density in u, relative to the peak."""
         shape = u.shape
         flat = u.reshape(-1)
-        nats = self.__dict__["_minus_log"](self.__dict__["_scale"].inside(flat)) - self.__dict__["_scale"].log_slope(
-            flat
-        )
-        return np.asarray(np.exp(-(nats - self.__dict__["_peak"]))).reshape(shape)
+        nats = self._minus_log(self._scale.inside(flat)) - self._scale.log_slope(flat)
+        return np.asarray(np.exp(-(nats - self._peak))).reshape(shape)
 
     def _masses(self, low: Numbers, high: Numbers) -> Numbers:
         """The integral of each panel."""
@@ -89,34 +94,34 @@ class GridLaw(Distribution):
 
     def nodes(self, count: int) -> tuple[Numbers, Numbers]:
         """About `count` points and their shares: what averages over the law need."""
-        edges = self.__dict__["_edges"]
+        edges = self._edges
         some = np.linspace(edges[0], edges[-1], max(2, count // len(POINTS)) + 1)
         half = 0.5 * np.diff(some)
         u = 0.5 * (some[1:] + some[:-1])[:, None] + half[:, None] * POINTS
         weights = (half[:, None] * SHARES * self._weights(u)).reshape(-1)
-        return self.__dict__["_scale"].inside(u.reshape(-1)), weights / weights.sum()
+        return self._scale.inside(u.reshape(-1)), weights / weights.sum()
 
     def nll(self, y: ArrayLike) -> Any:
         """-log of the normalised density."""
         y = np.asarray(y, np.float64)
         inside = (y > self.bounds[0]) & (y < self.bounds[1])
-        middle = float(self.__dict__["_scale"].inside(np.array(0.0)))
-        nats = self.__dict__["_minus_log"](np.where(inside, y, middle).reshape(-1)).reshape(y.shape)
-        return np.where(inside, nats + self.__dict__["log_total"], np.inf)[()]
+        middle = float(self._scale.inside(np.array(0.0)))
+        nats = self._minus_log(np.where(inside, y, middle).reshape(-1)).reshape(y.shape)
+        return np.where(inside, nats + self.log_total, np.inf)[()]
 
     def _tail(self, y: Any, upper: bool) -> Any:
         y = np.asarray(y, np.float64)
-        edges = self.__dict__["_edges"]
-        u = np.clip(self.__dict__["_scale"].outside(np.clip(y, *self.bounds)), edges[0], edges[-1])
+        edges = self._edges
+        u = np.clip(self._scale.outside(np.clip(y, *self.bounds)), edges[0], edges[-1])
         place = np.clip(np.searchsorted(edges, u, side="right") - 1, 0, len(edges) - 2)
-        total = np.exp(self.__dict__["log_total"] + self.__dict__["_peak"])
+        total = np.exp(self.log_total + self._peak)
         if upper:
-            return self.__dict__["_above"][place + 1] + self._masses(u, edges[place + 1]) / total
-        return self.__dict__["_below"][place] + self._masses(edges[place], u) / total
+            return self._above[place + 1] + self._masses(u, edges[place + 1]) / total
+        return self._below[place] + self._masses(edges[place], u) / total
 
     def _quantile(self, q: Any, upper: bool) -> Any:
         q = np.asarray(q, np.float64)
-        edges, known = self.__dict__["_edges"], self.__dict__["_above" if upper else "_below"]
+        edges, known = self._edges, self._above if upper else self._below
         if upper:
             place = len(edges) - 1 - np.searchsorted(known[::-1], q, side="left")
         else:
@@ -125,27 +130,27 @@ class GridLaw(Distribution):
         low, high = edges[place], edges[place + 1]
         for _ in range(60):
             middle = 0.5 * (low + high)
-            level = self._tail(self.__dict__["_scale"].inside(middle), upper)
+            level = self._tail(self._scale.inside(middle), upper)
             up = level <= q if upper else level >= q
             low, high = np.where(up, low, middle), np.where(up, middle, high)
-        x = self.__dict__["_scale"].inside(high)
+        x = self._scale.inside(high)
         ends = self.bounds[::-1] if upper else self.bounds
         x = np.where(q == 0, ends[0], np.where(q == 1, ends[1], x))
         return np.where(np.isnan(q), np.nan, x)
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-        edges = self.__dict__["_edges"]
+        edges = self._edges
         fine = np.linspace(edges[0], edges[-1], 4001)
         middles = 0.5 * (fine[1:] + fine[:-1])
         below = np.append(0.0, np.cumsum(self._weights(middles)))
-        return self.__dict__["_scale"].inside(np.interp(rng.random(shape) * below[-1], below, fine))
+        return self._scale.inside(np.interp(rng.random(shape) * below[-1], below, fine))
 
     def _average(self, g: Callable[[Numbers], Numbers]) -> float:
-        edges = self.__dict__["_edges"]
+        edges = self._edges
         half = 0.5 * np.diff(edges)
         u = 0.5 * (edges[1:] + edges[:-1])[:, None] + half[:, None] * POINTS
         weights = half[:, None] * SHARES * self._weights(u)
-        return float(np.sum(weights * g(self.__dict__["_scale"].inside(u))) / weights.sum())
+        return float(np.sum(weights * g(self._scale.inside(u))) / weights.sum())
 
     def mean(self) -> Any:
         return self._average(lambda x: x)
@@ -158,9 +163,7 @@ class GridLaw(Distribution):
         return self._average(lambda x: np.asarray(self.nll(x)))
 
     def __repr__(self) -> str:
-        return (
-            f"<law of {self.__dict__['_name']} by quadrature, mean {self.mean():.5g}, std {self.variance() ** 0.5:.3g}>"
-        )
+        return f"<law of {self._name} by quadrature, mean {self.mean():.5g}, std {self.variance() ** 0.5:.3g}>"
 
 
 def grid_law(
@@ -201,7 +204,7 @@ def grid_law(
             bends = scale.outside(kinks)
             edges = np.unique(np.concatenate([edges, bends[(bends > ends[0]) & (bends < ends[1])]]))
         law = GridLaw(minus_log, scale, edges, peak, name)
-        if law.__dict__["error"] < ACCURATE:
+        if law.error < ACCURATE:
             break
     return law
 

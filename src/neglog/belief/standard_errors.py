@@ -4,18 +4,14 @@ A loss without second derivatives, as Laplace noise has it, has its expected inf
 x x' for a row, and w for log scale.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.engines.blas import one_blas_thread
 from neglog.likelihood.joint import Joint
-from neglog.likelihood.targets import HuberTarget
 from neglog.likelihood.task import Answer, Task
-from neglog.likelihood.tweedie import Compound
-from neglog.likelihood.tweedie_errors import power_errors
-from neglog.solvers.objective import Objective
 
 
 @dataclass(frozen=True)
@@ -36,34 +32,17 @@ def information_of(task: Task, answer: Answer) -> Information:
 
 
 def _information_of(task: Task, answer: Answer) -> Information:
-    target = task.target
-    noise: dict[str, float] = {}
+    joint, n = Joint(task, answer), len(answer.theta)
     if answer.degenerate:
-        covariance, noise = np.full((len(answer.theta),) * 2, np.nan), dict.fromkeys(target.open, np.nan)
-    elif not target.bends or (isinstance(target, HuberTarget) and target.open):
-        covariance, noise = _with_parameters(task, answer)
-    elif target.open:
-        covariance, noise = _with_dispersion(task, answer)
+        covariance = np.full((n + len(joint.names),) * 2, np.nan)
     else:
-        objective = _objective_at(task, answer)
-        objective.gauge = None
-        point = objective.at(answer.theta, True)
-        assert point.hessian is not None
-        covariance = inverse(point.hessian, _free(task, answer), Joint(task, answer).basis())
-    coefficients, intercepts = _public_errors(task, covariance)
-    return Information(coefficients, intercepts, noise, covariance)
-
-
-def _objective_at(task: Task, answer: Answer) -> Objective:
-    if isinstance(task.target, Compound) and "dispersion" in task.target.open:  # which is best near the one found
-        target = task.target.at_power(answer.noise.power, float(np.log(answer.noise.dispersion)))
-        task = replace(task, target=target, engine=answer.engine)
-    elif isinstance(task.target, Compound) and task.target.open:
-        target = task.target.at_power(answer.noise.power)
-        task = replace(task, target=target, engine=answer.engine)
-    objective = task.objective(answer.engine)
-    objective.expected = False
-    return objective
+        free = np.append(_free(task, answer), np.ones(len(joint.names), bool))
+        covariance = inverse(joint.curvature().matrix, free, joint.basis())
+    noise = dict.fromkeys(task.target.open, np.nan)  # of a parameter at its limit nothing is known but that
+    for own, error in zip(joint.opened, np.sqrt(covariance.diagonal()[n:]), strict=True):
+        noise[own.name] = float(own.raw.slope(getattr(answer.noise, own.name)) * error)
+    coefficients, intercepts = _public_errors(task, covariance[:n, :n])
+    return Information(coefficients, intercepts, noise, covariance[:n, :n])
 
 
 def _free(task: Task, answer: Answer) -> Numbers:
@@ -118,47 +97,3 @@ def _public_errors(task: Task, covariance: Numbers) -> tuple[Numbers, Numbers]:
             part = np.where(held[:, None] | held, 0.0, part)
             intercepts[k] = np.nan if np.isnan(covariance[0, 0]) else np.sqrt(row[used] @ part @ row[used])
     return coefficients, intercepts
-
-
-def _with_dispersion(task: Task, answer: Answer) -> tuple[Numbers, dict[str, float]]:
-    """Coefficients and t = log dispersion at once; then the parameter by its derivative in t."""
-    loss, gradient, gram = answer.engine.evaluate(answer.theta, True)
-    assert gram is not None
-    profile = _objective_at(task, answer).dispersion.profile(loss)
-    slope, n = np.float64(profile.slope), len(gradient)  # whose square may be beyond the range of numbers
-    hessian, free = slope * gram + np.diag(task.penalty.bend), _free(task, answer)
-    result: dict[str, float] = {}
-    if profile.bend:
-        # F_tt from d2/dU2 of the minimum: -slope^2 / F_tt; and F_t,theta = -slope * gradient
-        cross = -slope * gradient
-        hessian = np.block([[hessian, cross[:, None]], [cross, slope**2 / -profile.bend]])
-        free = np.append(free, True)
-    covariance = inverse(hessian, free)
-    if profile.bend:
-        result = _in_parameters(answer, float(np.sqrt(covariance[n, n])))
-    covariance = covariance[:n, :n]
-    if isinstance(task.target, Compound) and task.target.noise.power is None:
-        result |= power_errors(task, answer, covariance, result.get("dispersion"))
-    return covariance, {name: result.get(name, np.nan) for name in task.target.open}
-
-
-def _in_parameters(answer: Answer, error: float) -> dict[str, float]:
-    """d parameter / dt times the error of t = log dispersion."""
-    noise = answer.noise
-    match noise._family():
-        case "gaussian" | "lognormal":
-            return {"scale": 0.5 * noise.scale * error}
-        case "gamma":
-            return {"shape": noise.shape * error}
-    return {"dispersion": noise.dispersion * error}
-
-
-def _with_parameters(task: Task, answer: Answer) -> tuple[Numbers, dict[str, float]]:
-    """Of noises whose parameters are part of the loss: all at once, then the parameters from their logarithms."""
-    joint = Joint(task, answer)
-    free = np.append(_free(task, answer), np.ones(len(joint.names), bool))
-    covariance = inverse(joint.curvature().matrix, free)
-    n = len(answer.theta)
-    logarithms = np.sqrt(covariance.diagonal()[n:])
-    errors = {name: float(getattr(answer.noise, name) * e) for name, e in zip(joint.names, logarithms, strict=True)}
-    return covariance[:n, :n], errors

@@ -12,7 +12,7 @@ from neglog.boosting.team import Team
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.categorical import Categorical
-from neglog.likelihood.targets import make_target
+from neglog.likelihood.accelerators import make_target
 
 
 class OfNoise:

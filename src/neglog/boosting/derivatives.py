@@ -72,7 +72,7 @@ class OneOutput:
         self.expected = uses_information(noise)
         self.open = noise.spread is not None and noise.parameters[noise.spread] is None
         self.follows_scale = self.open and isinstance(noise, Laplace | Huber)
-        self.noise = noise if self.follows_scale or not self.open else noise._replaced(**{f"_{noise.spread}": 1.0})
+        self.noise = noise if self.follows_scale or not self.open else noise.estimated(**{noise.spread: 1.0})
         self.flat = noise.location == "loc" and noise.link.name == "identity"  # one Hessian for all rows
         self.of_residuals = self.flat and noise._family() != "lognormal"  # nothing but y - raw counts
         self._buffers = Buffers()
@@ -90,7 +90,7 @@ class OneOutput:
         """Gradient and Hessian of each row, times its weight. A Hessian that is the same for all is read-only."""
         noise, unit = self.noise, 1.0
         if self.follows_scale:
-            noise = self.noise._replaced(_scale=current_scale(self.noise, y, raw, weight))
+            noise = self.noise.estimated(scale=current_scale(self.noise, y, raw, weight))
             unit = noise.scale**2  # so that the Hessian counts rows, whatever the scale
         gradient = self._buffers.empty(raw.shape)
         if self.flat and weight is None:

@@ -75,7 +75,7 @@ def start_of(noise: Noise, y: Numbers, weight: Numbers | None, offset: Numbers |
     if not np.all(np.isfinite(intercept)):
         raise ValueError(f"the intercept-only fit of {noise!r} has no maximum ({null.message}); training cannot start")
     bends = [name for name in open_parameters(noise) if name != noise.spread]
-    return Start(intercept, noise._replaced(**{f"_{name}": null.noise.parameters[name] for name in bends}))
+    return Start(intercept, noise.estimated(**{name: null.noise.parameters[name] for name in bends}))
 
 
 def no_columns(rows: int) -> Design:

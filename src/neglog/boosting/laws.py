@@ -59,7 +59,7 @@ def outputs_of(noise: Noise, classes: int = 0) -> int:
 def with_spread(noise: Noise, log_spread: Numbers) -> Any:
     """The noise with its modelled parameter filled in, row by row."""
     with np.errstate(over="ignore", under="ignore"):
-        return noise.unmodelled()._replaced(**{f"_{noise.modelled}": kept(np.exp(log_spread))})
+        return noise.unmodelled().estimated(**{noise.modelled: kept(np.exp(log_spread))})
 
 
 def law_of(noise: Noise, raw: Numbers) -> Any:

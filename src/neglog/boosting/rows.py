@@ -14,8 +14,8 @@ from neglog.design.tables import as_table, quoted
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.categorical import Categorical
+from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.row_values import checked, class_offsets, combined_offset
-from neglog.likelihood.targets import make_target
 
 AHEAD = ("offset", "exposure")  # what predictions need too
 BESIDE = ("sample_weight", *AHEAD)

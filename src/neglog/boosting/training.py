@@ -152,7 +152,7 @@ def train(
 
 def start_noise(noise: Noise) -> Noise:
     """The noise as it is checked against held-out labels: these need not tell its power."""
-    return noise._replaced(_power=1.5) if "power" in open_parameters(noise) else noise
+    return noise.estimated(power=1.5) if "power" in open_parameters(noise) else noise
 
 
 def _share(valid: float, rows: int) -> int:

@@ -15,8 +15,8 @@ from neglog.engines.files import kind_of_type
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn
 from neglog.estimation.solve import solve
+from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.prior_terms import make_penalty
-from neglog.likelihood.targets import make_target
 from neglog.likelihood.task import Task
 from neglog.results.fit import Fit
 from neglog.streaming.first_pass import on_fold, open_source, task_sums
@@ -66,7 +66,7 @@ def under(task: StreamedTask, noise: Noise) -> StreamedTask:
     small, old = task.small, task.small.target
     if isinstance(noise, Categorical):
         return task
-    stated = noise._replaced(_power=1.5) if isinstance(noise, Tweedie) and noise.power is None else noise
+    stated = noise.estimated(power=1.5) if isinstance(noise, Tweedie) and noise.power is None else noise
     target = make_target(stated, old.raw, old.w, old.p)
     target.noise = noise
     small = replace(small, target=target, engine=_reloaded(small.engine, target))

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from neglog import _core
 from neglog.distributions import arrays
 from neglog.distributions.link import LINKS, Link
-from neglog.distributions.parameters import MODEL, Domain, checked, kept
+from neglog.distributions.parameters import MODEL, Parameter, Role, checked, kept
+from neglog.distributions.support import Support
+from neglog.distributions.traits import Traits
 
 Measure = Literal["density", "mass", "mixed"]
 quiet = np.errstate(all="ignore")  # as a decorator: infinite moments and slopes are answers, not warnings
@@ -34,15 +36,14 @@ def in_base(nats: Any, base: float | None) -> Any:
 class Distribution:
     """An immutable law of y. Parameters broadcast against each other and against y; None means unknown.
 
-    A family declares the domain of each parameter, its support and its measure, and implements the abstract methods;
-    `_tail` and `_quantile` give the distribution function from both ends. All public methods take array-likes, keep
-    float32, and return NumPy scalars for single values. A parameter is read as an attribute (`law.scale`); only `mean`
-    is a method, `law.mean()`.
+    A family declares its parameters, its support and its measure, and implements the abstract methods; `_tail` and
+    `_quantile` give the distribution function from both ends. All public methods take array-likes, keep float32, and
+    return NumPy scalars for single values. A parameter is read as an attribute (`law.scale`); only `mean` is a method,
+    `law.mean()`.
     """
 
-    domains: ClassVar[dict[str, Domain]]
-    support: str
-    bounds: tuple[float, float] = (-np.inf, np.inf)  # of the support
+    declared: ClassVar[tuple[Parameter, ...]] = ()
+    support: Support
     measure: Measure = "density"
     examples: ClassVar[tuple[dict[str, Any], ...]]  # parameters for tests and docs
     summary: ClassVar[tuple[str, str]] = ("", "")  # what it is as a noise, and as a prior: the README's table
@@ -51,8 +52,8 @@ class Distribution:
 
     def _state(self, **values: Any) -> None:
         """Check and keep the parameters: the whole work of a constructor."""
-        for name, domain in self.domains.items():
-            self.__dict__[f"_{name}"] = checked(type(self).__name__, name, values[name], domain)
+        for own in self.declared:
+            self.__dict__[f"_{own.name}"] = checked(type(self).__name__, own.name, values[own.name], own.domain)
         stated = self._stated()
         if sum(isinstance(value, np.ndarray) for value in stated) > 1:
             arrays.broadcast_shape(*stated)
@@ -60,7 +61,17 @@ class Distribution:
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters by name; None where unknown."""
-        return {name: self.__dict__[f"_{name}"] for name in self.domains}
+        return {own.name: self.__dict__[f"_{own.name}"] for own in self.declared}
+
+    @classmethod
+    def parameter(cls, name: str) -> Parameter:
+        """What the family declares of a parameter."""
+        return next(own for own in cls.declared if own.name == name)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of the support."""
+        return self.support.low, self.support.high
 
     def __init_subclass__(cls) -> None:
         """Each parameter becomes a property, but for one that has the name of a method.
@@ -68,13 +79,9 @@ class Distribution:
         A law that lacks a method cannot be made, as in an ABC; but asking what a law is costs less, and fits ask often.
         """
         _mark_abstract(cls)
-        for name in cls.__dict__.get("domains", ()):
-            if not hasattr(cls, name):
-                setattr(cls, name, property(attrgetter(f"_{name}")))
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+        for own in cls.__dict__.get("declared", ()):
+            if not hasattr(cls, own.name):
+                setattr(cls, own.name, property(attrgetter(f"_{own.name}")))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(
@@ -101,8 +108,21 @@ class Distribution:
                 )
         return values[0] if len(values) == 1 else values
 
+    def with_(self, **values: Any) -> Self:
+        """The same law with other values of some parameters: `law.with_(scale=2.0)`."""
+        known = {own.name: own.domain for own in self.declared}
+        unknown = ", ".join(name for name in values if name not in known)
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no parameter {unknown}; it has {', '.join(known) or 'none'}")
+        owner = type(self).__name__
+        return self.estimated(**{name: checked(owner, name, value, known[name]) for name, value in values.items()})
+
+    def estimated(self, **values: Any) -> Self:
+        """The same with values that nobody has to check, as a fit found them: also NaN, where there is none."""
+        return self._replaced(**{f"_{name}": value for name, value in values.items()})
+
     def _replaced(self, **changes: Any) -> Self:
-        """A copy with other values that are known to be right."""
+        """A copy with other contents that are known to be right."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__ | changes)
         return other
@@ -172,6 +192,10 @@ class Distribution:
     def mean(self) -> Any:
         """The expectation of y."""
 
+    def point(self) -> Any:
+        """What is predicted where one number is asked for: the mean, or the centre of a law that has none."""
+        return self.mean()
+
     def median(self) -> Any:
         """The smallest y with cdf(y) >= 1/2."""
         return self.icdf(np.full(self.batch_shape, 0.5))
@@ -202,12 +226,21 @@ class Noise(Distribution):
     raw prediction come from the native core's kernel of the same name, for every link that the core lists.
     """
 
-    location: ClassVar[str]
     default_link: ClassVar[str]
-    spread: ClassVar[str | None] = None  # the parameter that says how far y lies from its location
+    traits: ClassVar[Traits] = Traits()
+    otherwise: ClassVar[str] = ""  # what else may explain a y that this noise cannot
     deviance_per_loss: ClassVar[float | None] = None  # the unit deviance in units of the loss, where there is one
-    smooth: ClassVar[bool] = True  # False: the nll has kinks, and solvers that need curvature must not use it
+    location: ClassVar[str]  # the parameter that a prediction sets: the first of its role, and so is the next
+    spread: ClassVar[str | None] = None  # the parameter that says how far y lies from its location
     link: Link
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for own in reversed(cls.__dict__.get("declared", ())):
+            if own.role is Role.LOCATION:
+                cls.location = own.name
+            elif own.role is Role.SPREAD:
+                cls.spread = own.name
 
     def _state(self, **values: Any) -> None:
         if self.spread is not None and isinstance(values[self.spread], str) and values[self.spread] == MODEL:
@@ -236,6 +269,83 @@ class Noise(Distribution):
         """
         return self.__dict__.get("_modelled")
 
+    # ---- what else is declared ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def beside_location(cls) -> tuple[Parameter, ...]:
+        """The parameters that no prediction of the location sets, in the order of the kernel."""
+        return tuple(own for own in cls.declared if own.role is not Role.LOCATION)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parameters beside the location that are to be estimated."""
+        return tuple(own.name for own in self.beside_location() if self.__dict__[f"_{own.name}"] is None)
+
+    @property
+    def smooth(self) -> bool:
+        """False: the nll has kinks, and solvers that need curvature must not use it."""
+        return self.traits.smooth
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether the nll is convex in the raw prediction."""
+        return self.link.name in self.traits.log_concave
+
+    @property
+    def curved(self) -> bool:
+        """Whether its second derivative in the raw prediction is positive for every y and every prediction."""
+        return self.log_concave and self.traits.smooth and self.traits.steady
+
+    @classmethod
+    def takes_precision(cls) -> bool:
+        """Whether a precision of the rows means something."""
+        return cls.traits.repeats or any(own.precision for own in cls.declared)
+
+    def with_precision(self, p: Any) -> Self:
+        """The noise whose rows have these precisions: their dispersion is divided by it; None for ones."""
+        if p is None:
+            return self
+        changes = {own.name: self._known(own.name) * p**own.precision for own in self.declared if own.precision}
+        return self.estimated(**changes)
+
+    # ---- raw parameters ----------------------------------------------------------------------------------------------
+
+    def raw_parameters(self) -> tuple[Any, ...]:
+        """The parameters beside the location as solvers and samplers know them, each on its raw scale."""
+        return tuple(own.raw.raw(self._known(own.name)) for own in self.beside_location())
+
+    def at_raw(self, **values: Any) -> Self:
+        """The noise with some of its parameters at raw values."""
+        return self.estimated(**{name: self.parameter(name).raw.value(value) for name, value in values.items()})
+
+    def joint(self, y: ArrayLike, eta: ArrayLike, *, curvature: bool = False) -> tuple[Any, Any, Any]:
+        """The nll at raw predictions with its slopes in these and in every raw parameter beside the location, and if
+        wanted the second derivatives: arrays (rows,), (k, rows) and (k (k + 1) / 2, rows), those of the last in the
+        order (0,0), (1,0), (1,1), (2,0), ... of which 0 is the prediction.
+        """
+        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        with np.errstate(all="ignore"):
+            return self._core_joint(self.link.name, numbers, raw, curvature)
+
+    def _core_joint(self, link: str, y: arrays.Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
+        parameters = self.raw_parameters()
+        shape = arrays.broadcast_shape(y, eta, *parameters)
+        variables = 1 + len(parameters)
+        nll, slopes = np.empty(shape), np.empty((variables, *shape))
+        bends = np.empty((variables * (variables + 1) // 2, *shape)) if curvature else None
+        _core.joint(
+            self._family(),
+            link,
+            arrays.native(y, shape),
+            arrays.native(eta, shape),
+            [arrays.native(np.asarray(value, float), shape) for value in parameters],
+            nll,
+            slopes,
+            bends,
+            arrays.thread_count(nll.size),
+        )
+        return nll, slopes, bends
+
     def unmodelled(self) -> Self:
         """The same noise with that parameter merely unknown."""
         other = self._replaced()
@@ -249,8 +359,8 @@ class Noise(Distribution):
     # ---- the kernel ------------------------------------------------------------------------------------------------
 
     def _kernel_parameters(self) -> tuple[Any, ...]:
-        """The other parameters as the kernel takes them (families.hpp)."""
-        return ()
+        """The other parameters as the kernel takes them: raw, unless it has a faster form (families.hpp)."""
+        return self.raw_parameters()
 
     def _constant(self) -> Any:
         """The part of the nll that depends on neither y nor the prediction."""
@@ -350,20 +460,29 @@ class Noise(Distribution):
             team,
         )
 
-    @abstractmethod
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         """The derivative of nll(y) in each parameter, by name."""
+        slopes = self._core_joint("identity", arrays.as_numbers(y, "y"), self._known(self.location), False)[1]
+        names = (self.location, *(own.name for own in self.beside_location()))
+        with np.errstate(all="ignore"):
+            chains = [1.0, *(own.raw.slope(self._known(own.name)) for own in self.beside_location())]
+            return {name: (slope / chain)[()] for name, slope, chain in zip(names, slopes, chains, strict=True)}
 
     # ---- losses ----------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
-        """The familiar loss of this noise, elementwise, with the prediction on the scale of y."""
+        """The familiar loss of this noise, elementwise, with the prediction on the scale of y: by default the nats that
+        are lost by predicting `prediction` instead of y.
+        """
+        y, prediction = arrays.as_numbers(y, "y"), arrays.as_numbers(prediction, "prediction")
+        own = self._core_nll("identity", y, y)
+        best = np.where(np.isinf(own), 0.0, own)  # at an end of the support that no location reaches, y is certain
+        return np.where(self.support.contains(y), self._core_nll("identity", y, prediction) - best, np.inf)[()]
 
     @property
-    @abstractmethod
     def loss_scale(self) -> Any:
         """How much loss is one nat: nll = loss / loss_scale + a term without the prediction."""
+        return 1.0
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         """The unit deviance: twice the nats lost by predicting `mean` instead of y, at dispersion one."""

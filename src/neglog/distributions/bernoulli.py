@@ -1,6 +1,6 @@
 """Bernoulli: yes or no."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,9 +8,11 @@ from numpy.typing import ArrayLike
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import PROBABILITY, Parameter
+from neglog.distributions.parameters import ITSELF, PROBABILITY, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance
+from neglog.distributions.support import BINARY
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -24,18 +26,24 @@ class Bernoulli(Noise):
     Fractions   `loss` and `derivatives` also take y between 0 and 1, read as a share of ones: the expected log loss
     """
 
-    p: Parameter
-    domains: ClassVar = {"p": PROBABILITY}
+    p: Value
+    declared = (Parameter("p", PROBABILITY, role=Role.LOCATION, raw=ITSELF),)
 
-    support = "y = 0, 1"
-    bounds = (0.0, 1.0)
+    support = BINARY
+    otherwise = "shares of several trials take precision=trials"
     measure = "mass"
-    location = "p"
+    traits = Traits(
+        log_concave=("logit", "probit", "cloglog"),
+        repeats=True,
+        predicts="probability of {y}",
+        settled_by="binary",
+        separates="the zeros from the ones",
+    )
     default_link = "logit"
     examples = ({"p": 0.5}, {"p": 0.03}, {"p": 0.9})
     summary = ("log loss", "")
 
-    def __init__(self, p: Parameter = None, *, link: str = "logit") -> None:
+    def __init__(self, p: Value = None, *, link: str = "logit") -> None:
         self._state(link=link, p=p)
 
     def nll(self, y: ArrayLike) -> Any:

@@ -1,6 +1,6 @@
 """Beta: a prior for a probability."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,9 +9,10 @@ from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Prior, quiet
 from neglog.distributions.dirichlet import dirichlet_entropy, dirichlet_mean_log, dirichlet_nll
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Value
 from neglog.distributions.quantiles import checked_root
 from neglog.distributions.registry import register
+from neglog.distributions.support import Support
 
 
 @register
@@ -23,16 +24,15 @@ class Beta(Prior):
     As prior    conjugate to Bernoulli; penalty -(a-1) log y - (b-1) log(1-y), strength (a-1, b-1)
     """
 
-    a: Parameter
-    b: Parameter
-    domains: ClassVar = {"a": POSITIVE, "b": POSITIVE}
+    a: Value
+    b: Value
+    declared = (Parameter("a", POSITIVE), Parameter("b", POSITIVE))
 
-    support = "0 < y < 1"
-    bounds = (0.0, 1.0)
+    support = Support("0 < y < 1", 0.0, 1.0)
     examples = ({"a": 1.0, "b": 1.0}, {"a": 0.5, "b": 2.5}, {"a": 40.0, "b": 8.0})
     summary = ("", "for a probability")
 
-    def __init__(self, a: Parameter, b: Parameter) -> None:
+    def __init__(self, a: Value, b: Value) -> None:
         self._state(a=a, b=b)
 
     def _pair(self) -> Any:

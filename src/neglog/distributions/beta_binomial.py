@@ -1,13 +1,14 @@
 """BetaBinomial: what is believed about the successes in n trials whose probability is known only up to a Beta."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.base import Distribution, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, Domain, Parameter
+from neglog.distributions.parameters import POSITIVE, Domain, Parameter, Value
+from neglog.distributions.support import Support
 
 WHOLE = Domain("a whole number ≥ 1", lambda x: (x >= 1) & (x == np.floor(x)) & np.isfinite(x))
 
@@ -19,20 +20,20 @@ class BetaBinomial(Distribution):
     Domain      y = 0, 1, ..., n; a > 0; b > 0
     """
 
-    n: Parameter
-    a: Parameter
-    b: Parameter
-    domains: ClassVar = {"n": WHOLE, "a": POSITIVE, "b": POSITIVE}
+    n: Value
+    a: Value
+    b: Value
+    declared = (Parameter("n", WHOLE), Parameter("a", POSITIVE), Parameter("b", POSITIVE))
 
-    support = "y = 0, 1, …, n"
+    support = Support("y = 0, 1, …, n", 0.0, ends=(True, True), step=1.0)
     measure = "mass"
     examples = ({"n": 1.0, "a": 2.0, "b": 3.0}, {"n": 12.0, "a": 0.5, "b": 2.0}, {"n": 300.0, "a": 40.0, "b": 9.0})
 
-    def __init__(self, n: Parameter, a: Parameter, b: Parameter) -> None:
+    def __init__(self, n: Value, a: Value, b: Value) -> None:
         self._state(n=n, a=a, b=b)
 
     @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+    def bounds(self) -> tuple[float, float]:
         """Of the support."""
         return 0.0, float(np.max(self._known("n")))
 

@@ -1,6 +1,6 @@
 """BetaPrime: what is believed about an amount whose mean is known only up to an InverseGamma."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from neglog.distributions.base import Distribution, quiet
 from neglog.distributions.beta import odds_tail
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Value
 from neglog.distributions.quantiles import checked_root
+from neglog.distributions.support import POSITIVE_NUMBERS
 
 
 class BetaPrime(Distribution):
@@ -19,16 +20,15 @@ class BetaPrime(Distribution):
     Domain      y > 0; a > 0; b > 0; scale > 0
     """
 
-    a: Parameter
-    b: Parameter
-    scale: Parameter
-    domains: ClassVar = {"a": POSITIVE, "b": POSITIVE, "scale": POSITIVE}
+    a: Value
+    b: Value
+    scale: Value
+    declared = (Parameter("a", POSITIVE), Parameter("b", POSITIVE), Parameter("scale", POSITIVE))
 
-    support = "y > 0"
-    bounds = (0.0, np.inf)
+    support = POSITIVE_NUMBERS
     examples = ({"a": 2.0, "b": 30.0, "scale": 1.0}, {"a": 1.5, "b": 12.0, "scale": 30.0})
 
-    def __init__(self, a: Parameter, b: Parameter, scale: Parameter = 1.0) -> None:
+    def __init__(self, a: Value, b: Value, scale: Value = 1.0) -> None:
         self._state(a=a, b=b, scale=scale)
 
     def nll(self, y: ArrayLike) -> Any:

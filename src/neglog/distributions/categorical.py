@@ -1,6 +1,6 @@
 """Categorical: one of several classes."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,8 +9,10 @@ from neglog import _core
 from neglog.distributions.arrays import as_numbers, output_type, thread_count
 from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import PROBABILITY, Parameter
+from neglog.distributions.parameters import ITSELF, PROBABILITY, Parameter, Role, Value
 from neglog.distributions.registry import register
+from neglog.distributions.support import Support
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -25,18 +27,23 @@ class Categorical(Noise):
     Moments     mean, variance and quantiles are those of the class number
     """
 
-    p: Parameter
-    domains: ClassVar = {"p": PROBABILITY}
+    p: Value
+    declared = (Parameter("p", PROBABILITY, role=Role.LOCATION, raw=ITSELF),)
 
-    support = "y = 0, 1, …, K-1"
+    support = Support("y = 0, 1, …, K-1", 0.0, ends=(True, False), step=1.0)
     measure = "mass"
-    location = "p"
+    traits = Traits(
+        log_concave=("softmax",),
+        predicts="probabilities of the classes of {y}",
+        settled_by="classes",
+        separates="the classes",
+    )
     default_link = "softmax"
     examples = ({"p": [0.5, 0.5]}, {"p": [0.2, 0.3, 0.5]}, {"p": [0.01, 0.04, 0.25, 0.7]})
     deviance_per_loss = 2.0
     summary = ("log loss over classes", "")
 
-    def __init__(self, p: Parameter = None, *, link: str = "softmax") -> None:
+    def __init__(self, p: Value = None, *, link: str = "softmax") -> None:
         self._state(link=link, p=p)
         if self.p is None:
             return
@@ -59,7 +66,7 @@ class Categorical(Noise):
         return tuple(np.shape(self._known("p"))[:-1])
 
     @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+    def bounds(self) -> tuple[float, float]:
         """The first and the last class number."""
         return 0.0, np.shape(self._known("p"))[-1] - 1.0
 

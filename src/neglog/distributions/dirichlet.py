@@ -1,6 +1,6 @@
 """Dirichlet: a prior for class probabilities."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Prior, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Value
 from neglog.distributions.registry import register
 from neglog.distributions.special import digamma_minus_log, half_deviance, stirling_error
+from neglog.distributions.support import Support
 
 
 def dirichlet_nll(y: Any, alpha: Any) -> Any:
@@ -57,14 +58,14 @@ class Dirichlet(Prior):
     As prior    conjugate to Categorical; penalty -sum (alpha_k - 1) log y_k, strength alpha - 1
     """
 
-    alpha: Parameter
-    domains: ClassVar = {"alpha": POSITIVE}
+    alpha: Value
+    declared = (Parameter("alpha", POSITIVE),)
 
-    support = "y > 0, sum of y = 1"
+    support = Support("y > 0, sum of y = 1", 0.0, 1.0)
     examples = ({"alpha": [1.0, 1.0, 1.0]}, {"alpha": [0.5, 2.0, 9.0, 30.0]})
     summary = ("", "for class probabilities")
 
-    def __init__(self, alpha: Parameter) -> None:
+    def __init__(self, alpha: Value) -> None:
         self._state(alpha=alpha)
         if np.ndim(self.alpha) == 0 or np.shape(self.alpha)[-1] < 2:
             raise ValueError(f"Dirichlet: alpha must hold at least two classes on its last axis, but is {alpha!r}")

@@ -87,8 +87,8 @@ def total(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error:
 
 
 def _summed(f: Callable[[Any], Any], laws: Sequence[Distribution]) -> Integral:
-    # A Tweedie law with power 1 lives on the multiples of its dispersion; the last law's lattice must hold the others'.
-    steps = [float(getattr(law, "dispersion", 1.0)) for law in laws]
+    # the last law's lattice must hold those of the others
+    steps = [law.support.step or 1.0 for law in laws]
     step = steps[-1]
     if any(abs(other / step - round(other / step)) > 1e-12 for other in steps):
         return Integral(np.inf, 0.0)

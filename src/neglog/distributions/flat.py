@@ -1,6 +1,6 @@
 """Flat: no prior opinion, so that the MAP is the MLE."""
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Prior
 from neglog.distributions.registry import register
+from neglog.distributions.support import REALS
 
 
 @register
@@ -19,8 +20,8 @@ class Flat(Prior):
                 theta
     """
 
-    domains: ClassVar = {}
-    support = "y real"
+    declared = ()
+    support = REALS
     examples = ({},)
     summary = ("", "none: plain maximum likelihood")
 

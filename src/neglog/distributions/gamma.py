@@ -1,6 +1,6 @@
 """Gamma: positive amounts whose spread grows with their mean."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,10 +8,12 @@ from numpy.typing import ArrayLike
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Role, Value
 from neglog.distributions.quantiles import checked_root
 from neglog.distributions.registry import register
 from neglog.distributions.special import digamma_minus_log, half_deviance, incomplete_gamma, stirling_error
+from neglog.distributions.support import POSITIVE_NUMBERS
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -24,19 +26,21 @@ class Gamma(Noise):
     Loss        half the unit deviance, y / f - 1 - log(y / f); the dispersion is 1 / shape
     """
 
-    shape: Parameter
-    domains: ClassVar = {"mean": POSITIVE, "shape": POSITIVE}
+    shape: Value
+    declared = (
+        Parameter("mean", POSITIVE, role=Role.LOCATION),
+        Parameter("shape", POSITIVE, role=Role.SPREAD, precision=1.0),
+    )
 
-    support = "y > 0"
-    bounds = (0.0, np.inf)
-    location = "mean"
-    spread = "shape"
+    support = POSITIVE_NUMBERS
+    otherwise = "a Tweedie noise takes zeros"
+    traits = Traits(log_concave=("log", "inverse"), settled_by="gamma")
     default_link = "log"
     examples = ({"mean": 1.0, "shape": 1.0}, {"mean": 30.0, "shape": 0.4}, {"mean": 0.02, "shape": 55.0})
     deviance_per_loss = 2.0
     summary = ("Gamma deviance", "")
 
-    def __init__(self, mean: Parameter = None, shape: Parameter = None, *, link: str = "log") -> None:
+    def __init__(self, mean: Value = None, shape: Value = None, *, link: str = "log") -> None:
         self._state(link=link, mean=mean, shape=shape)
 
     def _kernel_parameters(self) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """Gaussian: squared error as a noise, ridge (L2) as a prior."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import Prior, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
+from neglog.distributions.parameters import ITSELF, POSITIVE_OR_INFINITE, REAL, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.symmetric import Symmetric
+from neglog.distributions.traits import Traits
 
 HALF_LOG_TWO_PI = 0.5 * np.log(2 * np.pi)
 
@@ -27,20 +28,25 @@ class Gaussian(Symmetric, Prior):
                 unknown, `groups` may give each coefficient a label: those of the same label share a scale
     """
 
-    loc: Parameter
-    scale: Parameter
-    domains: ClassVar = {"loc": REAL, "scale": POSITIVE_OR_INFINITE}
+    loc: Value
+    scale: Value
+    declared = (
+        Parameter("loc", REAL, role=Role.LOCATION, raw=ITSELF),
+        Parameter("scale", POSITIVE_OR_INFINITE, role=Role.SPREAD, precision=-0.5),
+    )
 
+    traits = Traits(log_concave=("identity",), settled_by="squares")
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": -3.0, "scale": 0.2}, {"loc": 1e6, "scale": 50.0})
     deviance_per_loss = 1.0
     summary = ("squared error", "ridge (L2)")
 
-    def __init__(
-        self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity", groups: Any = None
-    ) -> None:
+    def __init__(self, loc: Value = 0.0, scale: Value = None, *, link: str = "identity", groups: Any = None) -> None:
         self._state(link=link, loc=loc, scale=scale)
         if groups is not None:
             self.__dict__["groups"] = tuple(groups)
+
+    def _kernel_parameters(self) -> tuple[Any, ...]:
+        return (1.0 / self._known("scale"),)
 
     def _constant(self) -> Any:
         return np.log(self._known("scale")) + HALF_LOG_TWO_PI

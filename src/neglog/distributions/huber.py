@@ -1,6 +1,6 @@
 """Huber: a Gaussian centre with exponential tails, the noise of Huber's loss."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, POSITIVE_OR_INFINITE, REAL, Parameter
+from neglog.distributions.parameters import ITSELF, POSITIVE, POSITIVE_OR_INFINITE, REAL, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.symmetric import Symmetric
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -30,11 +31,16 @@ class Huber(Symmetric):
     Huber (1964), Ann. Math. Statist. 35, 73-101. The default delta gives 95% efficiency under Gaussian noise.
     """
 
-    loc: Parameter
-    scale: Parameter
-    delta: Parameter
-    domains: ClassVar = {"loc": REAL, "scale": POSITIVE, "delta": POSITIVE_OR_INFINITE}
+    loc: Value
+    scale: Value
+    delta: Value
+    declared = (
+        Parameter("loc", REAL, role=Role.LOCATION, raw=ITSELF),
+        Parameter("scale", POSITIVE, role=Role.SPREAD, precision=-0.5),
+        Parameter("delta", POSITIVE_OR_INFINITE, role=Role.SHAPE, start=1.345, search=(0.01, 6.0)),
+    )
 
+    traits = Traits(log_concave=("identity",), steady=False, predicts="centre of {y}", settled_by="huber")
     examples = (
         {"loc": 0.0, "scale": 1.0, "delta": 1.345},
         {"loc": 3.0, "scale": 0.5, "delta": 0.3},
@@ -44,9 +50,9 @@ class Huber(Symmetric):
 
     def __init__(
         self,
-        loc: Parameter = 0.0,
-        scale: Parameter = None,
-        delta: Parameter = 1.345,
+        loc: Value = 0.0,
+        scale: Value = None,
+        delta: Value = 1.345,
         *,
         link: str = "identity",
     ) -> None:

@@ -1,6 +1,6 @@
 """InverseGamma: a prior for a positive mean."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,8 +9,9 @@ from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Prior, quiet
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Value
 from neglog.distributions.registry import register
+from neglog.distributions.support import POSITIVE_NUMBERS
 
 
 @register
@@ -23,16 +24,15 @@ class InverseGamma(Prior):
                 strength (shape + 1, scale)
     """
 
-    shape: Parameter
-    scale: Parameter
-    domains: ClassVar = {"shape": POSITIVE, "scale": POSITIVE}
+    shape: Value
+    scale: Value
+    declared = (Parameter("shape", POSITIVE), Parameter("scale", POSITIVE))
 
-    support = "y > 0"
-    bounds = (0.0, np.inf)
+    support = POSITIVE_NUMBERS
     examples = ({"shape": 30.0, "scale": 2.0}, {"shape": 12.0, "scale": 40.0})
     summary = ("", "for a positive mean")
 
-    def __init__(self, shape: Parameter, scale: Parameter) -> None:
+    def __init__(self, shape: Value, scale: Value) -> None:
         self._state(shape=shape, scale=scale)
 
     def _inverse(self) -> Gamma:

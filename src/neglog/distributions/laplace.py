@@ -1,15 +1,16 @@
 """Laplace: absolute error as a noise, lasso (L1) as a prior."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import Prior, quiet
-from neglog.distributions.parameters import POSITIVE_OR_INFINITE, REAL, Parameter
+from neglog.distributions.parameters import ITSELF, POSITIVE_OR_INFINITE, REAL, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.symmetric import Symmetric
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -25,16 +26,22 @@ class Laplace(Symmetric, Prior):
                 everywhere, although the Fisher information (expected=True) is 1 / scale^2
     """
 
-    loc: Parameter
-    scale: Parameter
-    domains: ClassVar = {"loc": REAL, "scale": POSITIVE_OR_INFINITE}
+    loc: Value
+    scale: Value
+    declared = (
+        Parameter("loc", REAL, role=Role.LOCATION, raw=ITSELF),
+        Parameter("scale", POSITIVE_OR_INFINITE, role=Role.SPREAD, precision=-1.0),
+    )
 
-    smooth = False
+    traits = Traits(log_concave=("identity",), smooth=False, predicts="median of {y}", settled_by="absolute")
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 2.0, "scale": 0.3}, {"loc": -1e4, "scale": 20.0})
     summary = ("absolute error", "lasso (L1)")
 
-    def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity") -> None:
+    def __init__(self, loc: Value = 0.0, scale: Value = None, *, link: str = "identity") -> None:
         self._state(link=link, loc=loc, scale=scale)
+
+    def _kernel_parameters(self) -> tuple[Any, ...]:
+        return (1.0 / self._known("scale"),)
 
     def _constant(self) -> Any:
         return np.log(2 * self._known("scale"))

@@ -1,6 +1,6 @@
 """LogNormal: positive amounts with multiplicative noise."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,8 +9,10 @@ from neglog.distributions.arrays import as_numbers, elementwise_loss
 from neglog.distributions.base import Noise, quiet
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, REAL, Parameter
+from neglog.distributions.parameters import ITSELF, POSITIVE, REAL, Parameter, Role, Value
 from neglog.distributions.registry import register
+from neglog.distributions.support import POSITIVE_NUMBERS
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -24,19 +26,21 @@ class LogNormal(Noise):
     Loss        (log y - log f)^2 with f the median; the scale's MLE is the root mean square of the log residuals
     """
 
-    loc: Parameter
-    scale: Parameter
-    domains: ClassVar = {"loc": REAL, "scale": POSITIVE}
+    loc: Value
+    scale: Value
+    declared = (
+        Parameter("loc", REAL, role=Role.LOCATION, raw=ITSELF),
+        Parameter("scale", POSITIVE, role=Role.SPREAD, precision=-0.5),
+    )
 
-    support = "y > 0"
-    bounds = (0.0, np.inf)
-    location = "loc"
-    spread = "scale"
+    support = POSITIVE_NUMBERS
+    otherwise = "a Tweedie noise takes zeros, a Gaussian any number"
+    traits = Traits(log_concave=("identity",), predicts="mean of log {y}", settled_by="squares of logs")
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})
     summary = ("squared log error", "")
 
-    def __init__(self, loc: Parameter = 0.0, scale: Parameter = None, *, link: str = "identity") -> None:
+    def __init__(self, loc: Value = 0.0, scale: Value = None, *, link: str = "identity") -> None:
         self._state(link=link, loc=loc, scale=scale)
 
     def _kernel_parameters(self) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """Mixture: a law that is averaged over what is not known about its parameters."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ class Mixture(Distribution):
     these are found by bisection between the quantiles of the components.
     """
 
-    domains: ClassVar[dict[str, Any]] = {}
+    declared = ()
 
     def __init__(self, law: Distribution, weights: ArrayLike) -> None:
         shares = np.asarray(weights, np.float64)
@@ -25,7 +25,7 @@ class Mixture(Distribution):
             raise ValueError(f"weights must be shares ≥ 0 that sum to 1, but sum to {shares.sum():.6g}")
         if not law.batch_shape or law.batch_shape[0] != len(shares):
             raise ValueError(f"law must have {len(shares)} components along its first axis, not {law.batch_shape}")
-        self.__dict__.update(law=law, weights=shares, support=law.support, bounds=law.bounds, measure=law.measure)
+        self.__dict__.update(law=law, weights=shares, support=law.support, measure=law.measure)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """NegativeBinomial: what is believed about a count whose mean is known only up to a Gamma."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 from neglog.distributions.base import Distribution, quiet
 from neglog.distributions.beta import odds_tail
 from neglog.distributions.expectation import numeric_entropy
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Value
 from neglog.distributions.poisson import poisson_draw
 from neglog.distributions.quantiles import smallest_integer
 from neglog.distributions.special import half_deviance, stirling_error
+from neglog.distributions.support import COUNTS
 
 
 class NegativeBinomial(Distribution):
@@ -21,15 +22,14 @@ class NegativeBinomial(Distribution):
     Domain      y = 0, 1, 2, ...; mean > 0; shape > 0
     """
 
-    shape: Parameter
-    domains: ClassVar = {"mean": POSITIVE, "shape": POSITIVE}
+    shape: Value
+    declared = (Parameter("mean", POSITIVE), Parameter("shape", POSITIVE))
 
-    support = "y = 0, 1, 2, …"
-    bounds = (0.0, np.inf)
+    support = COUNTS
     measure = "mass"
     examples = ({"mean": 3.0, "shape": 2.0}, {"mean": 0.4, "shape": 0.7}, {"mean": 60.0, "shape": 500.0})
 
-    def __init__(self, mean: Parameter, shape: Parameter) -> None:
+    def __init__(self, mean: Value, shape: Value) -> None:
         self._state(mean=mean, shape=shape)
 
     def nll(self, y: ArrayLike) -> Any:

@@ -1,14 +1,16 @@
-"""Parameters of a distribution: their domains, how they are checked and kept."""
+"""Parameters of a distribution: what a family declares of each, how values are checked and kept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-# What a caller may pass: a number, an array, or None for "unknown". Kept as a float, a read-only array, or None.
-Parameter = Any
+# What a caller may pass for a parameter: a number, an array, or None for "unknown". Kept as a float, a read-only array,
+# or None.
+Value = Any
 MODEL = "model"  # in place of a number: the parameter is predicted for each row, as by neglog.lightgbm.train
 
 
@@ -26,7 +28,86 @@ POSITIVE_OR_INFINITE = Domain("> 0", lambda x: x > 0)
 PROBABILITY = Domain("between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
 
-def checked(owner: str, name: str, value: ArrayLike | None, domain: Domain) -> Parameter:
+class Role(Enum):
+    """What a parameter does to a noise."""
+
+    LOCATION = "where y lies: what a prediction sets, through the link"
+    SPREAD = "how far y lies from there"
+    SHAPE = "what else bends the loss"
+
+
+class RawScale:
+    """The scale on which solvers, samplers and networks know a parameter."""
+
+    def __init__(self, name: str, forward: Callable[[Any], Any], inverse: Callable[[Any], Any]) -> None:
+        self.name, self._forward, self._inverse = name, forward, inverse
+
+    def raw(self, value: Any) -> Any:
+        """The raw value of a parameter."""
+        with np.errstate(all="ignore"):
+            return self._forward(value)
+
+    def value(self, raw: Any) -> Any:
+        """The parameter at a raw value."""
+        with np.errstate(all="ignore"):
+            return self._inverse(raw)
+
+    def slope(self, value: Any) -> Any:
+        """How fast the parameter changes with its raw value, there."""
+        return value if self is LOG else np.ones_like(value, float)[()]
+
+    def __repr__(self) -> str:
+        return f"<raw scale {self.name or 'itself'}>"
+
+    def __reduce__(self) -> Any:  # its functions are not picklable, its name is
+        return _raw_scale, (self.name,)
+
+
+LOG = RawScale("log", np.log, np.exp)
+ITSELF = RawScale("", np.positive, np.positive)
+
+
+def _raw_scale(name: str) -> RawScale:
+    return LOG if name == "log" else ITSELF
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A value beyond which a parameter makes no difference, and the noise that it then is."""
+
+    value: float
+    noise: str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a family declares of a parameter. Whoever fits, samples, prints, trains or stores reads it here.
+
+    raw        the scale on which its prior is flat: the logarithm of what is positive
+    precision  a row of precision p has the parameter times p to this power
+    start      where a search begins that knows nothing else
+    search     the ends between which an unknown value is looked for; it may not leave them
+    limit      the end that is no failure: as good as another noise, which is then said
+    within     the open interval that the raw value lies in, where that is not every number
+    """
+
+    name: str
+    domain: Domain
+    role: Role | None = None
+    raw: RawScale = LOG
+    precision: float = 0.0
+    start: float = 1.0
+    search: tuple[float, float] | None = None
+    limit: Limit | None = None
+    within: tuple[float, float] | None = None
+
+    @property
+    def label(self) -> str:
+        """How its raw value is called in posteriors: "log scale"."""
+        return f"{self.raw.name} {self.name}".strip()
+
+
+def checked(owner: str, name: str, value: ArrayLike | None, domain: Domain) -> Value:
     """The value as it is kept, or an error that names the parameter and the first value outside its domain."""
     if value is None:
         return None
@@ -48,7 +129,7 @@ def checked(owner: str, name: str, value: ArrayLike | None, domain: Domain) -> P
     return kept(array)
 
 
-def kept(array: Any) -> Parameter:
+def kept(array: Any) -> Value:
     """A float for a single number, otherwise a read-only copy: nobody can change a distribution from outside."""
     array = np.asarray(array)
     if array.ndim == 0:

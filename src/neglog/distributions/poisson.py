@@ -1,16 +1,18 @@
 """Poisson: counts."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Noise, quiet
-from neglog.distributions.parameters import POSITIVE, Parameter
+from neglog.distributions.parameters import POSITIVE, Parameter, Role, Value
 from neglog.distributions.quantiles import smallest_integer
 from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance, incomplete_gamma
+from neglog.distributions.support import COUNTS
+from neglog.distributions.traits import Traits
 
 
 @register
@@ -23,18 +25,23 @@ class Poisson(Noise):
     Loss        half the unit deviance, y log(y / f) - y + f
     """
 
-    domains: ClassVar = {"mean": POSITIVE}
+    declared = (Parameter("mean", POSITIVE, role=Role.LOCATION),)
 
-    support = "y = 0, 1, 2, …"
-    bounds = (0.0, np.inf)
+    support = COUNTS
+    otherwise = "amounts that are not counts may be Gamma or Tweedie"
     measure = "mass"
-    location = "mean"
+    traits = Traits(
+        log_concave=("log", "identity", "sqrt"),
+        repeats=True,
+        settled_by="counts",
+        separates="the zeros from the other counts",
+    )
     default_link = "log"
     examples = ({"mean": 0.3}, {"mean": 4.2}, {"mean": 700.0})
     deviance_per_loss = 2.0
     summary = ("Poisson deviance", "")
 
-    def __init__(self, mean: Parameter = None, *, link: str = "log") -> None:
+    def __init__(self, mean: Value = None, *, link: str = "log") -> None:
         self._state(link=link, mean=mean)
 
     def _tail(self, y: Any, upper: bool) -> Any:

@@ -1,6 +1,6 @@
 """Products of priors: densities multiply, penalties add. Gaussian times Laplace is the elastic net."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from neglog.distributions.flat import Flat
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI, Gaussian
 from neglog.distributions.laplace import Laplace
 from neglog.distributions.lazy import special
+from neglog.distributions.support import REALS
 
 
 def multiply(first: Prior, second: Prior) -> Prior:
@@ -84,8 +85,8 @@ class Product(Prior):
     above, so that mass, moments, quantiles and entropy are closed.
     """
 
-    domains: ClassVar = {}
-    support = "y real"
+    declared = ()
+    support = REALS
 
     def __init__(self, gaussian: Gaussian, laplace: Laplace) -> None:
         self.__dict__["factors"] = (gaussian, laplace)

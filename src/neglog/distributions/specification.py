@@ -70,7 +70,7 @@ def _made(name: str, values: list[Any], named: dict[str, Any], text: str) -> Dis
     try:
         return family(*values, **named)
     except TypeError as error:
-        known = ", ".join(family.domains)
+        known = ", ".join(own.name for own in family.declared)
         raise ValueError(f"{text!r}: {family.__name__} takes {known or 'no parameters'} ({error})") from None
 
 

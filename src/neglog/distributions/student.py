@@ -1,14 +1,15 @@
 """StudentT: what is believed about a mean, or the next value, when the spread is estimated too."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.base import Distribution, quiet
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import POSITIVE, REAL, Parameter
+from neglog.distributions.parameters import ITSELF, POSITIVE, REAL, Parameter, Value
 from neglog.distributions.quantiles import checked_root
+from neglog.distributions.support import REALS
 
 
 class StudentT(Distribution):
@@ -18,19 +19,19 @@ class StudentT(Distribution):
     Domain      y any number; df > 0; scale > 0
     """
 
-    df: Parameter
-    loc: Parameter
-    scale: Parameter
-    domains: ClassVar = {"df": POSITIVE, "loc": REAL, "scale": POSITIVE}
+    df: Value
+    loc: Value
+    scale: Value
+    declared = (Parameter("df", POSITIVE), Parameter("loc", REAL, raw=ITSELF), Parameter("scale", POSITIVE))
 
-    support = "y any number"
+    support = REALS
     examples = (
         {"df": 30.0, "loc": 0.0, "scale": 1.0},
         {"df": 7.5, "loc": -2.0, "scale": 0.3},
         {"df": 900.0, "loc": 10.0, "scale": 40.0},
     )
 
-    def __init__(self, df: Parameter, loc: Parameter = 0.0, scale: Parameter = 1.0) -> None:
+    def __init__(self, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> None:
         self._state(df=df, loc=loc, scale=scale)
 
     def _standardised(self, y: Any) -> Any:

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 from neglog.distributions.base import Noise
+from neglog.distributions.support import REALS
 
 
 class Symmetric(Noise):
@@ -12,13 +13,8 @@ class Symmetric(Noise):
     A family gives the lower tail and the quantile of its standard law; the upper tail is the mirrored one.
     """
 
-    support = "y real"
-    location = "loc"
-    spread = "scale"
+    support = REALS
     default_link = "identity"
-
-    def _kernel_parameters(self) -> tuple[Any, ...]:
-        return (1.0 / self._known("scale"),)
 
     def _standardised(self, y: Any) -> Any:
         loc, scale = self._known("loc", "scale")

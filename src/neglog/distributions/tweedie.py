@@ -1,7 +1,8 @@
 """Tweedie: variance proportional to a power of the mean; between powers 1 and 2, exact zeros and positive amounts."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +13,13 @@ from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Measure, Noise, quiet
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
-from neglog.distributions.parameters import POSITIVE, REAL, Domain, Parameter
+from neglog.distributions.link import LINKS
+from neglog.distributions.parameters import ITSELF, POSITIVE, REAL, Domain, Parameter, Role, Value
 from neglog.distributions.poisson import poisson_draw, poisson_entropy, poisson_quantile, poisson_tail
 from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance
+from neglog.distributions.support import AMOUNTS, POSITIVE_NUMBERS, REALS, Support, lattice
+from neglog.distributions.traits import Traits
 
 POWER = Domain(
     "0, between 1 and 2, or 3 (no Tweedie law exists between 0 and 1; other powers have no exact density here)",
@@ -23,12 +27,13 @@ POWER = Domain(
 )
 
 SUPPORT = {
-    "gaussian": "y real",
-    "poisson": "y = 0, φ, 2φ, …",
-    "compound": "y ≥ 0",
-    "gamma": "y > 0",
-    "inverse gaussian": "y > 0",
+    "gaussian": REALS,
+    "poisson": lattice(1.0),
+    "compound": AMOUNTS,
+    "gamma": POSITIVE_NUMBERS,
+    "inverse gaussian": POSITIVE_NUMBERS,
 }
+DIFFERENCE = 1e-5  # for second derivatives in power and log dispersion
 MEASURE: dict[str, Measure] = {"poisson": "mass", "compound": "mixed"}
 
 
@@ -54,13 +59,16 @@ class Tweedie(Noise):
     Between 1 and 2 the law is mixed: `pdf(0)` is a mass, `pdf(y > 0)` a density.
     """
 
-    power: Parameter
-    dispersion: Parameter
-    domains: ClassVar = {"mean": REAL, "power": POWER, "dispersion": POSITIVE}
+    power: Value
+    dispersion: Value
+    declared = (
+        Parameter("mean", REAL, role=Role.LOCATION),
+        Parameter("power", POWER, role=Role.SHAPE, raw=ITSELF, start=1.5, within=(1.0, 2.0)),
+        Parameter("dispersion", POSITIVE, role=Role.SPREAD, precision=-1.0),
+    )
 
-    location = "mean"
-    spread = "dispersion"
     default_link = "log"
+    traits = Traits(log_concave=("log",), settled_by="tweedie", separates="the zeros from the amounts")
     examples = (
         {"mean": 1.0, "power": 1.5, "dispersion": 1.0},
         {"mean": 250.0, "power": 1.7, "dispersion": 30.0},
@@ -75,9 +83,9 @@ class Tweedie(Noise):
 
     def __init__(
         self,
-        mean: Parameter = None,
-        power: Parameter = None,
-        dispersion: Parameter = None,
+        mean: Value = None,
+        power: Value = None,
+        dispersion: Value = None,
         *,
         link: str = "log",
     ) -> None:
@@ -93,14 +101,15 @@ class Tweedie(Noise):
         return {"compound"} if self.power is None else {kind_of(p) for p in np.unique(self.power)}
 
     @property
-    def support(self) -> str:  # type: ignore[override]
+    def support(self) -> Support:  # type: ignore[override]
         """Where the density is positive; with several powers at once, all of it."""
-        return ", or ".join(sorted({SUPPORT[kind] for kind in self._kinds()}))
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """The smallest and the largest y."""
-        return (-np.inf if "gaussian" in self._kinds() else 0.0), np.inf
+        kinds = self._kinds()
+        if kinds == {"poisson"} and self.dispersion is not None and np.ndim(self.dispersion) == 0:
+            return lattice(self.dispersion)
+        if len(kinds) == 1:
+            return SUPPORT[next(iter(kinds))]
+        text = ", or ".join(sorted({SUPPORT[kind].text for kind in kinds}))
+        return replace(REALS if "gaussian" in kinds else AMOUNTS, text=text)
 
     @property
     def measure(self) -> Measure:  # type: ignore[override]
@@ -119,6 +128,13 @@ class Tweedie(Noise):
             chosen = powers == power
             out[chosen] = functions[kind_of(power)](*(np.asarray(x, float)[chosen] for x in everything))
         return out[()]
+
+    @property
+    def log_concave(self) -> bool:
+        """Under the log link only between powers 1 and 2: elsewhere far targets bend the loss downward."""
+        if self.power == 0:
+            return self.link.name == "identity"
+        return self.link.name == "log" and (self.power is None or bool(np.all((self.power >= 1) & (self.power <= 2))))
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
 
@@ -196,6 +212,29 @@ class Tweedie(Noise):
         isolated = self._by_kind(_DISPERSION_SLOPE, numbers)
         dispersion_slope = np.where(np.isnan(in_dispersion), isolated, in_dispersion)
         return {"mean": in_mean[()], "power": in_power[()], "dispersion": dispersion_slope[()]}
+
+    def _core_joint(self, link: str, y: arrays.Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
+        """What the prediction takes part in is the core's; what is left are the exact slopes in power and dispersion,
+        and differences of these in place of their second derivatives.
+        """
+        _, slopes, bends = super()._core_joint(link, y, eta, curvature)
+        mean = LINKS[link].inverse(eta)
+        slopes[1], slopes[2] = self._own_slopes(y, mean)
+        if bends is not None:
+            power, log_dispersion = self.raw_parameters()
+            in_power = self._change(y, mean, power + DIFFERENCE, power - DIFFERENCE, log_dispersion, log_dispersion)
+            in_log = self._change(y, mean, power, power, log_dispersion + DIFFERENCE, log_dispersion - DIFFERENCE)
+            bends[2], bends[4], bends[5] = in_power[0], in_log[0], in_log[1]
+        return self._core_nll(link, y, eta), slopes, bends
+
+    def _change(self, y: Any, mean: Any, p1: Any, p0: Any, t1: Any, t0: Any) -> Any:
+        above, below = (self.estimated(power=p, dispersion=np.exp(t)) for p, t in ((p1, t1), (p0, t0)))
+        return (np.array(above._own_slopes(y, mean)) - below._own_slopes(y, mean)) / (2 * DIFFERENCE)
+
+    def _own_slopes(self, y: Any, mean: Any) -> tuple[Any, Any]:
+        """The derivatives of the nll in power and log dispersion."""
+        found = self.estimated(mean=mean).parameter_gradient(y)
+        return found["power"], found["dispersion"] * self._known("dispersion")
 
     # ---- losses ------------------------------------------------------------------------------------------------------
 

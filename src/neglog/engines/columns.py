@@ -37,7 +37,9 @@ class Columns:
     def fits(engine: Memory) -> bool:
         """Whether the engine's rows can be seen this way."""
         blocks = engine.design.blocks
-        return len(blocks) == 1 and isinstance(blocks[0], Sparse) and engine.loss.classes == 1
+        return (
+            len(blocks) == 1 and isinstance(blocks[0], Sparse) and engine.loss.classes == 1 and engine.loss.open is None
+        )
 
     def predict(self, intercept: float, coef: Numbers) -> Numbers:
         """The raw predictions, from the columns whose coefficients are not 0."""

@@ -212,6 +212,12 @@ class Memory:
         other.weight = target.weight
         return other
 
+    def under(self, loss: Loss, y: Numbers, weight: Numbers | None) -> Self:
+        """The same rows under another loss, with the targets and weights that go with it."""
+        other = self.with_loss(loss)
+        other.y, other.weight = y, weight
+        return other
+
     def with_rows(self, y: Numbers, weight: Numbers) -> "Memory":
         """The same columns with other targets and weights, and without an offset."""
         return Memory(self.design, y, weight, None, self.loss, intercept=self.intercept, centre=self.centre)

@@ -44,9 +44,7 @@ class AbsoluteEvidence:
         """Of the information about the coefficients of unit-variance columns at b = 1, the intercept taken out."""
         task, width = self.task, len(self.unit)
         target = task.target
-        at_one = replace(
-            task, target=target.with_noise(target.noise._replaced(_scale=1.0)), penalty=Penalty.none(width)
-        )
+        at_one = replace(task, target=target.with_noise(target.noise.estimated(scale=1.0)), penalty=Penalty.none(width))
         theta = np.zeros(width)
         joint = Joint(at_one, Answer(theta, at_one.target.noise, True, 0, 0.0, task.engine, at_one.penalty))
         matrix = joint.objective(at_one.target).at(theta, True).hessian

@@ -12,7 +12,6 @@ from neglog.likelihood.task import Answer, Task
 from neglog.solvers.systems import minimum_norm, newton_step
 from neglog.streaming.pieces import StreamedTask
 
-KINKED = ("huber", "laplace")  # losses whose curvature says little about the columns
 SPARE = 4  # rows beyond the number of columns that are asked whether columns reach every y
 NEARLY = 1e-12  # of y: what is left of it where columns do
 ROUGHLY = 1e-5  # the same by normal equations, which are less exact and ten times as fast
@@ -29,7 +28,7 @@ def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
         long = _size(task) == 0 or not task.varies()
     if long or not answer.converged:
         _look_for_separation(task, answer)
-    if task.target.family in KINKED:
+    if not (task.target.bends and task.target.steady):  # whose curvature says little about the columns
         ask_columns(task, answer)
     if answer.null is not None:
         _choose_smallest(task, answer)
@@ -53,11 +52,7 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
     answer.converged = False
     columns = involved_columns(task, direction[:, None])
     who = f"the columns {listed(columns)} separate" if columns else "the intercept alone separates"
-    what = {
-        "poisson": "the zeros from the other counts",
-        "tweedie": "the zeros from the amounts",
-        "softmax": "the classes",
-    }.get(task.target.loss.family, "the zeros from the ones")
+    what = task.target.noise.traits.separates
     answer.notes.append(
         f"There is no maximum of the likelihood: {who} {what}, so that their coefficients grow without end "
         "(complete or quasi-complete separation). Leave them out, merge levels, or hold them by a prior such as "
@@ -110,7 +105,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
         )
     elif np.isnan(value):
         return  # for a reason that the search has noticed itself
-    elif 0 < size < LEAST_SUM**0.25 and (target.family == "gaussian" or target.vanished(answer.noise, size)):
+    elif 0 < size < LEAST_SUM**0.25 and (target.kernel == "gaussian" or target.vanished(answer.noise, size)):
         sentence = (  # and their squares again, in the slopes of the dispersion
             f"y, of at most {size:.2g}, is so small that sums of squares are beyond the range of numbers. State it in "
             "another unit."
@@ -118,8 +113,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
     elif size == 0 or target.vanished(answer.noise, size) or not np.isfinite(value):
         sentence = _through_all(name, noise)
     elif (not answer.converged or learned or target.vanished(answer.noise, 1e9 * size)) and _reaches_all(task):
-        squares = target.family == "gaussian" and target.noise.link.name == "identity"
-        if learned and squares and answer.converged and task.engine.rows <= task.engine.width:
+        if learned and target.squares and answer.converged and task.engine.rows <= task.engine.width:
             return  # the evidence divides y between the columns and the noise
         sentence = _through_all(name, noise, "The columns can pass" if learned else "The fit passes")
     elif not learned and task.penalty.smooth and not task.penalty.flat.all() and _reaches_all(task):
@@ -133,7 +127,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
     answer.converged, answer.degenerate = False, True
     answer.notes.append(sentence)
     if value < LEAST_SUM:  # no law has the scale 0, by which one could not divide
-        answer.noise = answer.noise._replaced(**{f"_{name}": LEAST_SUM})
+        answer.noise = answer.noise.estimated(**{name: LEAST_SUM})
 
 
 def _through_all(name: str, noise: str, who: str = "The fit passes") -> str:

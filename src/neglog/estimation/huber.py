@@ -47,7 +47,7 @@ def solve_stated(task: Task, target: HuberTarget, theta: Numbers | None = None) 
     wide, threshold = float(np.median(away)), float(delta * scale)
     while np.isfinite(wide) and threshold < NARROW * wide:
         k = (wide / threshold) ** 0.5
-        known = some.target.with_noise(target.noise._replaced(_scale=scale * k, _delta=delta * k))
+        known = some.target.with_noise(target.noise.estimated(scale=scale * k, delta=delta * k))
         objective = replace(some, target=known).objective(engine.with_loss(known.taken(rows).loss), rows)
         first = (newton if task.penalty.smooth else proximal_newton)(objective, theta, 0.3, 25)
         if not np.isfinite(first.point.value):
@@ -89,7 +89,7 @@ def _of_residuals(task: Task, target: HuberTarget) -> Answer | None:
         engine.design, left, engine.weight, None, engine.loss, intercept=engine.intercept, centre=engine.centre
     )
     moved = Penalty(penalty.bend, penalty.centre - least, penalty.strength, penalty.kink)
-    noise = target.noise._replaced(_scale=typical / 0.6745)
+    noise = target.noise.estimated(scale=typical / 0.6745)
     near = Answer(np.zeros_like(least), noise, False, 0, np.inf, rows, moved)
     answer = _with_response(replace(task, target=rest, engine=rows, penalty=moved), rest, near)
     if not answer.converged:
@@ -139,7 +139,7 @@ def _with_response(task: Task, target: HuberTarget, near: Answer | None) -> Answ
         explained = task.total(scale_sums, answer.theta, target.noise.delta, scale)[0]
         if explained < 0.5 * target.total():
             scale, answer.converged = _vanished(target), False
-    answer.noise = target.noise._replaced(_scale=scale)
+    answer.noise = target.noise.estimated(scale=scale)
     if answer.null is not None:
         answer.null = np.delete(answer.null, place, axis=0)
     return answer
@@ -177,7 +177,7 @@ def _search_scale(task: Task, target: HuberTarget, near: Answer | None = None) -
     def at(log_scale: float) -> tuple[float, float]:
         """The slope, and the log of the best scale at the coefficients found."""
         nonlocal last, steps
-        known = target.with_noise(noise._replaced(_scale=float(np.exp(log_scale))))
+        known = target.with_noise(noise.estimated(scale=float(np.exp(log_scale))))
         here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
         last = solve_stated(here, known, None if last is None else last.theta)
         steps += max(last.iterations, 1)
@@ -210,7 +210,7 @@ def _search_scale(task: Task, target: HuberTarget, near: Answer | None = None) -
         before, x = (x, slope), following
     assert last is not None
     last.engine, last.iterations = task.engine, steps
-    last.noise = noise._replaced(_scale=float(np.exp(best)) if np.isfinite(best) else _vanished(target))
+    last.noise = noise.estimated(scale=float(np.exp(best)) if np.isfinite(best) else _vanished(target))
     last.converged = last.converged and settled
     return last
 

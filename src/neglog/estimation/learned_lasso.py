@@ -11,7 +11,6 @@ from neglog.distributions.arrays import Numbers
 from neglog.estimation.learned_ridge import Learned, finite, one_if_equal
 from neglog.estimation.solve import solve
 from neglog.likelihood.joint import Joint
-from neglog.likelihood.targets import Absolutes
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.penalty import Penalty
 
@@ -22,7 +21,7 @@ LEAST_STRENGTH = 1e-3  # of the one that leaves no coefficient
 
 def learn_laplace(task: Task, prior: Any, units: Numbers) -> Learned:
     """The strength on the path from no coefficients on whose held-out nats are least."""
-    if isinstance(task.target, Absolutes):
+    if not task.target.bends:
         raise ValueError(
             "the scale of a Laplace prior is chosen by leave-one-out, which needs a smooth loss; state scale=..., "
             "use Huber noise, or let nl.path(..., cv=5) choose it"
@@ -64,5 +63,5 @@ def _largest_strength(task: Task, unit: Numbers, kink: Numbers) -> float:
     nothing = np.zeros(len(unit))
     hard = replace(task, penalty=Penalty(nothing, nothing, 1e12 * np.where(held, unit, 0.0), kink))
     joint = Joint(hard, finite(hard, solve(hard)))
-    gradient = joint.gradient(joint.answer.theta, joint.start)[0]
+    gradient = joint.objective(joint.target(joint.start)).at(joint.answer.theta, False).gradient
     return float(np.max(np.abs(gradient[held]) / unit[held])) or 1.0

@@ -18,7 +18,7 @@ from neglog.estimation.learned_ridge import Learned, Ridge, group_numbers, natur
 from neglog.estimation.size import refuse_too_many
 from neglog.estimation.solve import solve
 from neglog.likelihood.prior_terms import make_penalty
-from neglog.likelihood.targets import HuberTarget, Squares, Target
+from neglog.likelihood.targets import HuberTarget, Target
 from neglog.likelihood.task import Task
 from neglog.likelihood.tweedie import Compound
 from neglog.streaming.pieces import StreamedTask
@@ -62,8 +62,7 @@ def _learned(task: Task, prior: Any, units: Numbers) -> Learned:
     if isinstance(prior, Laplace):
         return learn_laplace(task, prior, units)
     problem = Ridge(task, prior, units, group_numbers(prior, task.engine))
-    squares = isinstance(task.target, Squares) and task.target.noise.link.name == "identity"
-    return problem.by_moments() if squares else problem.by_laplace()
+    return problem.by_moments() if task.target.squares else problem.by_laplace()
 
 
 def _holding(task: Task, prior: Any, units: Numbers) -> Task | None:

@@ -120,7 +120,7 @@ class Ridge:
             scales = np.array([min(max(sigma * math.exp(-0.5 * log_alpha), low), high)])
         else:
             scales, sigma = self._relevance(matrix, right, least, left, rows, known, low, high)
-        stated = task.target.with_noise(task.target.noise._replaced(_scale=sigma))
+        stated = task.target.with_noise(task.target.noise.estimated(scale=sigma))
         fixed = replace(task, target=stated, penalty=self.penalty(scales))
         answer = solve(fixed)
         self.note(answer, scales, low, high)

@@ -24,7 +24,7 @@ def ask_columns(task: Task, answer: Answer) -> None:
         if theta is not None:
             left = task.engine.y - task.engine.predict(theta)
             answer.theta, answer.null = theta, column_null(task)
-            answer.noise = answer.noise._replaced(_scale=float(np.sqrt(np.mean(left[_counted(task)] ** 2))))
+            answer.noise = answer.noise.estimated(scale=float(np.sqrt(np.mean(left[_counted(task)] ** 2))))
 
 
 def column_null(task: Task) -> Numbers | None:

@@ -9,7 +9,6 @@ from neglog.engines.columns import Columns
 from neglog.engines.memory import Memory
 from neglog.engines.moments import GrowingMoments, Moments
 from neglog.likelihood.link_domain import Domain, domain_of, inside, is_inside, walls
-from neglog.likelihood.targets import Squares
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.dispersion import Known
 from neglog.solvers.interior import between_walls
@@ -32,9 +31,9 @@ def solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers |
     if task.penalty.smooth and curvature is not None:
         solution = finish(objective, theta, curvature, task.tol, task.max_iter)
     elif task.penalty.smooth:
-        solution = _minimise_smooth(task, objective, theta)
+        solution = minimise_smooth(task, objective, theta)
     else:
-        solution = _minimise_absolute(task, objective, theta)
+        solution = minimise_absolute(task, objective, theta)
     if given and not np.isfinite(solution.point.value):  # some row has no mean where it was to begin
         return solve_general(task)
     domain = domain_of(task.engine.loss)
@@ -68,8 +67,8 @@ def _within(task: Task, solution: Solution, domain: Domain) -> Answer:
     return answer
 
 
-def _minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
-    """On a sample of the rows first. Its curvature then serves for all rows, which need gradients only."""
+def minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
+    """Smooth priors: on a sample of the rows first. Its curvature then serves for all rows, which need gradients only."""
     matrix, before = None, 0
     rows = task.sample()
     if rows is not None:
@@ -98,7 +97,8 @@ def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: fl
     return solution
 
 
-def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solution:
+def minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solution:
+    """Laplace priors: by proximal steps, on a sample of the rows first, or on few columns at a time."""
     engine = task.engine
     known = objective.dispersion
     wide = engine.width > WIDE and not engine.streamed
@@ -125,7 +125,7 @@ def _minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solu
 def working_set(task: Task) -> WorkingSet:
     """For lassos over many columns; least squares keep the Gram matrix of the chosen ones instead of their rows."""
     engine = task.engine
-    squares = isinstance(task.target, Squares) and task.target.noise.link.name == "identity"
+    squares = task.target.squares
     moments = (
         GrowingMoments(engine) if squares and GrowingMoments.fits(engine) and not task.penalty.kink.any() else None
     )
@@ -159,7 +159,7 @@ def start(task: Task) -> Numbers:
                 total = 1.0 if weight is None or not weight.any() else weight / weight.mean()
                 base = top + float(np.log(np.mean(total * np.exp(offset - top))))
             if middle <= 0:
-                middle = 0.5 / max(target.total(), 1.0) if target.family != "gaussian" else 1.0
+                middle = 0.5 / max(target.total(), 1.0) if target.locations[0] == 0 else 1.0
             theta[0] = np.log(middle) - base
         else:
             eta = float(link.forward(middle))
@@ -167,8 +167,9 @@ def start(task: Task) -> Numbers:
                 0.0 if engine.offset is None else float(engine.offset.mean())
             )
         return _begun_inside(task, _nearer(task, theta))
-    if link.name in ("inverse", "sqrt") or (link.name == "identity" and target.family != "gaussian"):
-        spread = target.family == "gaussian"  # y near 0 or below says little about the link of its mean
+    anywhere = target.locations[0] < 0
+    if link.name in ("inverse", "sqrt") or (link.name == "identity" and not anywhere):
+        spread = anywhere  # y near 0 or below says little about the link of its mean
         positive = np.where(target.y > 0, target.y, 0.5 * middle)
         for mean in (middle if spread else positive, middle):
             theta = _regressed(engine, np.broadcast_to(link.forward(mean), engine.rows))

@@ -10,11 +10,12 @@ from neglog.engines.moments import Moments
 from neglog.estimation.absolute import solve_absolute
 from neglog.estimation.absolute_in_pieces import solve_absolute_pieces
 from neglog.estimation.huber import solve_huber, solve_stated
+from neglog.estimation.joint_newton import solve_joint
 from neglog.estimation.size import refuse_too_many
 from neglog.estimation.smooth import WIDE, answer_of, solve_general
 from neglog.estimation.threshold import solve_threshold
 from neglog.estimation.tweedie_power import solve_power, solve_ridged
-from neglog.likelihood.targets import Absolutes, HuberTarget, Squares
+from neglog.likelihood.targets import Absolutes, HuberTarget
 from neglog.likelihood.task import Answer, Task
 from neglog.likelihood.tweedie import Compound
 from neglog.solvers.lasso import proximal_newton
@@ -47,8 +48,10 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
         return solve_threshold(task, target, near)
     if isinstance(target, HuberTarget):
         return solve_huber(task, target, near) if target.open else solve_stated(task, target, theta)
-    if isinstance(target, Squares) and target.noise.link.name == "identity":
+    if target.squares:
         return _solve_squares(task)
+    if target.open and not target.profiled:
+        return solve_joint(task, near)
     return solve_general(task, theta, curvature)
 
 

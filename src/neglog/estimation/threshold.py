@@ -9,7 +9,7 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.estimation.huber import has_vanished, solve_huber, solve_stated
-from neglog.likelihood.targets import HuberTarget, with_precision
+from neglog.likelihood.targets import HuberTarget
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers import scalar
 
@@ -100,7 +100,7 @@ def _best_threshold(task: Task, target: HuberTarget) -> tuple[float, Answer]:
 
 def threshold_slope(task: Task, noise: Any, theta: Numbers) -> float:
     """The derivative of the nll in Huber's threshold."""
-    law = with_precision(noise, task.target.p).given(task.engine.predict(theta))
+    law = noise.with_precision(task.target.p).given(task.engine.predict(theta))
     return task.target.total(law.parameter_gradient(task.target.raw)["delta"])
 
 

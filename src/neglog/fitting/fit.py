@@ -22,6 +22,7 @@ from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
 from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
+from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.row_values import (
     ConvergenceWarning,
@@ -30,7 +31,6 @@ from neglog.likelihood.row_values import (
     class_offsets,
     combined_offset,
 )
-from neglog.likelihood.targets import make_target
 from neglog.likelihood.task import Answer, Task
 from neglog.results.fit import Fit
 from neglog.streaming.first_pass import open_source, opened_source

@@ -18,7 +18,6 @@ from neglog.estimation.smooth import WIDE, start, working_set
 from neglog.estimation.solve import solve
 from neglog.fitting.fit import prepare
 from neglog.likelihood.row_values import ConvergenceWarning
-from neglog.likelihood.targets import Absolutes, HuberTarget, Squares
 from neglog.likelihood.task import Answer, Task
 from neglog.results.fit import Fit
 from neglog.solvers.lasso import proximal_newton
@@ -161,13 +160,9 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
     """The fits; the grid is made from the gradient where all penalised coefficients are at their kinks."""
     unit = (task.penalty.strength > 0).astype(float)
     target = task.target
-    if (
-        isinstance(target, Absolutes)
-        or (isinstance(target, HuberTarget) and target.open)
-        or target.open == ("power", "dispersion")
-    ):
+    if not target.bends or (target.open and not target.profiled):
         return _one_by_one(task, unit, grid, n, ratio)
-    squares = isinstance(target, Squares) and target.noise.link.name == "identity"
+    squares = target.squares
     wide = task.engine.width > WIDE
     engine: Any = Moments(task.engine.moments()) if squares and not wide else task.engine
     point = _null_point(task, unit, engine)

@@ -36,7 +36,7 @@ def divergence(p: Any, q: Any) -> Any:
             raise TypeError(f"a distribution can only be compared with a distribution, not with {type(law).__name__}")
         if isinstance(law, Flat):
             raise TypeError("Flat is improper: no divergence from or to it is defined")
-        law._known(*law.domains)
+        law._known(*law.parameters)
     if isinstance(p, Dirichlet) != isinstance(q, Dirichlet):
         raise TypeError(f"{p!r} and {q!r} are not laws of the same number of numbers and cannot be compared")
     p, q = _plain(p), _plain(q)

@@ -1,7 +1,7 @@
 """Coefficients and open parameters of the noise as one vector, and minus the log of their posterior density.
 
-The vector is (theta, v): theta in the core's order, v the open parameters of the noise, each on the scale where it may
-take any value and where its prior is flat: the logarithm, but for the power of a Tweedie noise the power itself.
+The vector is (theta, v): theta in the core's order, v the open parameters of the noise, each on its raw scale, on which
+its prior is flat. One pass over the rows gives the density with its derivatives in all of it.
 """
 
 from dataclasses import dataclass, replace
@@ -11,11 +11,9 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
-from neglog.likelihood.targets import Target, with_precision
+from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.objective import Objective
-
-STEP = 1e-4  # of v, for differences
 
 
 @dataclass(frozen=True)
@@ -27,48 +25,50 @@ class Curvature:
     matrix: Numbers
 
 
+def joint_engine(engine: Memory, target: Target) -> Memory:
+    """The rows in memory under the nll in coefficients and all that is open."""
+    return engine.under(target.joint_loss(), target.raw, target.w)
+
+
+def joint_sums(task: Task, theta: Numbers, v: Numbers, curvature: bool) -> tuple[float, Numbers, Numbers | None]:
+    """The nll of the rows and its derivatives in (theta, v), but for what takes v alone (`Target.remainder`)."""
+    return joint_engine(task.engine, task.target).evaluate(np.append(theta, v), curvature)
+
+
 class Joint:
     """Minus the log posterior density of one fit's coefficients and open parameters, up to a constant."""
 
     def __init__(self, task: Task, answer: Answer) -> None:
+        if answer.at_limit:  # as if they had been stated
+            held = {name: getattr(answer.noise, name) for name in answer.at_limit}
+            task = replace(task, target=task.target.with_noise(task.target.noise.with_(**held)))
         self.task, self.answer = task, answer
         self.names = task.target.open
-        self.labels = tuple(name if name == "power" else f"log {name}" for name in self.names)
+        self.opened = task.target.opened
+        self.labels = tuple(own.label for own in self.opened)
 
     # ---- the noise at v ----------------------------------------------------------------------------------------------
 
     @property
     def start(self) -> Numbers:
         """v of the fit."""
-        values = [getattr(self.answer.noise, name) for name in self.names]
-        return np.array([x if name == "power" else np.log(x) for name, x in zip(self.names, values, strict=True)])
+        return self.task.target.raw_of(self.answer.noise)
 
     def noise(self, v: Numbers) -> Any:
         """The noise with its open parameters at v; v may have a leading axis of many values."""
-        if not self.names:
-            return self.answer.noise
-        values = {f"_{name}": v[..., k] if name == "power" else np.exp(v[..., k]) for k, name in enumerate(self.names)}
-        plain = {name: float(x) if np.ndim(x) == 0 else x for name, x in values.items()}
-        return self.answer.noise._replaced(**plain)
+        return self.task.target.at(v)
 
     def target(self, v: Numbers) -> Target:
         """The target under that noise, nothing open."""
         target: Target = self.task.target.with_noise(self.noise(v))
         return target
 
-    def engine(self, target: Target) -> Memory:
-        """The rows under the target's loss."""
-        engine = self.answer.engine
-        fixed = not self.names or self.names[0] in ("shape", "dispersion") or target.family in ("gaussian", "laplace")
-        return engine if fixed else engine.with_loss(target.loss)
-
     # ---- density -----------------------------------------------------------------------------------------------------
 
     def objective(self, target: Target) -> Objective:
         """The objective in theta at that noise."""
         target = target.informed()
-        engine = self.engine(target) if target.bends else self.answer.engine.with_target(target)
-        objective = Objective(engine, self.task.penalty, target.dispersion())
+        objective = Objective(self.answer.engine.with_target(target), self.task.penalty, target.dispersion())
         objective.expected = not target.bends
         return objective
 
@@ -80,42 +80,30 @@ class Joint:
         """The raw predictions of the rows."""
         return self.answer.engine.predict(theta)
 
-    def slopes(self, eta: Numbers, target: Target) -> Numbers:
-        """The derivative of each row's nll in v, (rows, len(v))."""
-        return slopes(target, self.names, eta)
-
     def _without_idle(self, values: Any) -> Numbers:
         """Rows without weight may lie outside the support: they count nothing."""
         w = self.task.target.w
         return np.asarray(values) if w is None else np.where(w > 0, values, 0.0)
 
-    def gradient(self, theta: Numbers, v: Numbers) -> tuple[Numbers, Numbers]:
-        """Of the smooth part, in theta and in v."""
-        target = self.target(v)
-        point = self.objective(target).at(theta, False)
-        in_v = replace(self.task, target=target).total(summed_slopes, self.names, theta) if self.names else np.zeros(0)
-        return point.gradient, np.asarray(in_v)
-
     def curvature(self) -> Curvature:
-        """At the fit. In v by differences of the gradients, which are exact."""
-        theta, v = self.answer.theta, self.start
-        target = self.target(v)
-        point = self.objective(target).at(theta, True)
-        assert point.hessian is not None
-        n, m = len(theta), len(v)
-        matrix = np.empty((n + m, n + m))
-        matrix[:n, :n] = point.hessian
-        if not target.bends and m:
-            matrix[n:, n:], matrix[n:, :n] = point.loss, self._pull(theta)
-            matrix[:n, n:] = matrix[n:, :n].T
-            return Curvature(theta, v, matrix)
-        for k in range(m):
-            shift = STEP * np.eye(m)[k]
-            above, below = self.gradient(theta, v + shift), self.gradient(theta, v - shift)
-            matrix[:n, n + k] = matrix[n + k, :n] = (above[0] - below[0]) / (2 * STEP)
-            matrix[n:, n + k] = (above[1] - below[1]) / (2 * STEP)
-        matrix[n:, n:] = 0.5 * (matrix[n:, n:] + matrix[n:, n:].T)
+        """At the fit, in theta and v at once."""
+        theta, v, target = self.answer.theta, self.start, self.task.target
+        if not (len(v) and target.bends):
+            return self._without_border(theta, v)
+        matrix = self.task.total(joint_sums, theta, v, True)[2].copy()
+        n = len(theta)
+        matrix[np.diag_indices(n)] += self.task.penalty.bend
+        matrix[n:, n:] += target.remainder(v, self.task)[2]
         return Curvature(theta, v, matrix)
+
+    def _without_border(self, theta: Numbers, v: Numbers) -> Curvature:
+        """Where nothing is open; or where the loss has no second derivatives, and its information takes their place."""
+        point = self.objective(self.target(v)).at(theta, True)
+        assert point.hessian is not None
+        if not len(v):
+            return Curvature(theta, v, point.hessian)
+        border = self._pull(theta)[:, None]
+        return Curvature(theta, v, np.block([[point.hessian, border], [border.T, np.full((1, 1), point.loss)]]))
 
     def _pull(self, theta: Numbers) -> Numbers:
         """The gradient of the prior, which that of the loss balances at the optimum: what the log of a scale that
@@ -185,20 +173,3 @@ def _contrasts(classes: int) -> Numbers:
     for k in range(1, classes):
         contrasts[:k, k - 1], contrasts[k, k - 1] = 1.0, -k
     return np.asarray(contrasts / np.linalg.norm(contrasts, axis=0))
-
-
-def slopes(target: Target, names: tuple[str, ...], eta: Numbers) -> Numbers:
-    """The derivative of each row's nll in the noise's parameters, on their own scale; 0 for rows without weight."""
-    if not names:
-        return np.zeros((len(target.raw), 0))
-    law = with_precision(target.noise, target.p).given(eta)
-    gradient = law.parameter_gradient(target.raw)
-    parts = [gradient[name] if name == "power" else gradient[name] * getattr(law, name) for name in names]
-    columns = np.stack([np.broadcast_to(part, eta.shape) for part in parts], axis=-1)
-    return columns if target.w is None else np.where(target.w[:, None] > 0, columns, 0.0)
-
-
-def summed_slopes(task: Task, names: tuple[str, ...], theta: Numbers) -> Numbers:
-    """Their sum over rows, each counted by its weight."""
-    rows, w = slopes(task.target, names, task.engine.predict(theta)), task.target.w
-    return np.asarray(rows.sum(axis=0) if w is None else w @ rows)

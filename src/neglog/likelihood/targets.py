@@ -1,49 +1,38 @@
-"""How each noise is fitted: what the native pass sees as y, weight and loss, and which of the noise's parameters are
-open.
+"""A noise with the y it is to explain: what the native pass sees as y, weight and loss, and which of the noise's
+parameters are open.
 
-A row counts by its weight w (the row repeated) and has its own dispersion phi / p (p its precision). For most noises
-the nll of a row is p loss / phi plus a term free of the prediction, so that the pass sees the weight w p and
-dispersion one.
+A row counts by its weight w (the row repeated) and has its own dispersion phi / p (p its precision). `Target` takes any
+noise, by what that declares. The others are accelerators: for most noises of 0.1 the nll of a row is p loss / phi plus
+a term free of the prediction, so that the pass sees the weight w p and dispersion one, and the best dispersion is known
+from the sum of the loss (solvers/dispersion.py).
 """
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, Huber, Laplace, LogNormal, Poisson, Tweedie
-from neglog.distributions.arrays import Numbers, all_finite
+from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import MODEL
+from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import ONE, Loss
 from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional
 
 ALL = slice(None)
-ANYWHERE = (-np.inf, np.inf)
 NOTHING = 1e-14  # of the size of y: what is smaller is rounding
 LEAST_SUM = 1e-298  # sums of the loss up to this are 0, or beyond the range of numbers
+LARGEST_THRESHOLD = 20.0  # the log of a threshold beyond which Huber's law is Gaussian in every digit
 SQUARED = 1e150  # whose square can be summed over many rows
-CONVEX = {
-    "gaussian": ("identity",),
-    "laplace": ("identity",),
-    "huber": ("identity",),
-    "poisson": ("log", "identity", "sqrt"),
-    "gamma": ("log", "inverse"),
-    "tweedie": ("log",),
-    "bernoulli": ("logit", "probit", "cloglog"),
-    "softmax": ("softmax",),
-}
 
 
 class Target:
-    """A noise with the y it is to explain. `w` and `p` are None where all ones."""
+    """Any noise with its y: the pass sees the loss at known parameters, or, jointly, all that is open. `w` and `p` are
+    None where all ones.
+    """
 
-    family: str
-    locations = (0.0, np.inf)  # between which the location of the noise may lie
-    bends = True  # whether the loss has second derivatives; else the information says how sure the coefficients are
+    profiled = False  # whether all that is open is a dispersion whose best value the sum of the loss tells
 
     def __init__(self, noise: Any, y: Numbers, w: Numbers | None, p: Numbers | None) -> None:
         self.noise, self.raw, self.w, self.p = noise, y, w, p
@@ -51,7 +40,11 @@ class Target:
         self.check()
 
     def check(self) -> None:
-        """Refuse a y that the noise cannot explain; most explain any."""
+        """Refuse a y that the noise cannot explain."""
+        require(self.noise, self.noise.support.contains(self.raw), self.raw, self.noise.support.sentence)
+        if self.p is not None and not self.noise.takes_precision():
+            name = type(self.noise).__name__
+            raise ValueError(f"{name} noise has no dispersion that a precision could divide; use sample_weight")
 
     def taken(self, rows: Any) -> Any:
         """The same noise with some of the rows; nothing is checked again."""
@@ -79,41 +72,119 @@ class Target:
         other.noise = noise
         return other
 
-    # ---- what the pass sees ------------------------------------------------------------------------------------------
+    # ---- what the noise declares -------------------------------------------------------------------------------------
 
     @property
-    def loss(self) -> Loss:
-        """The kernel at dispersion one."""
-        return Loss(self.family, self.noise.link.name)
+    def kernel(self) -> str:
+        """The name of the native kernel."""
+        return str(self.noise._family())
 
     @property
-    def weight(self) -> Numbers | None:
-        """The weight of each row in the pass."""
-        if self.w is None or self.p is None:
-            return self.p if self.w is None else self.w
-        return self.w * self.p
+    def bends(self) -> bool:
+        """Whether the loss has second derivatives; else the information says how sure the coefficients are."""
+        return bool(self.noise.traits.smooth)
 
-    def sharpened(self, loss: Loss) -> Loss:
-        """A loss that is stated for precision 1 as it is for these rows."""
-        return loss
+    @property
+    def steady(self) -> bool:
+        """Whether its curvature changes smoothly."""
+        return bool(self.noise.traits.steady)
 
     @property
     def convex(self) -> bool:
         """Whether the loss is convex in the raw prediction."""
-        return self.noise.link.name in CONVEX[self.family]
+        return bool(self.noise.log_concave)
+
+    @property
+    def squares(self) -> bool:
+        """Whether it is a sum of squares in the coefficients."""
+        return False
+
+    @property
+    def locations(self) -> tuple[float, float]:
+        """Between which the location of the noise may lie."""
+        contains = self.noise.parameter(self.noise.location).domain.contains
+        return (-np.inf if contains(-1.0) else 0.0), (np.inf if contains(2.0) else 1.0)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of the parameters that are to be estimated."""
+        return tuple(self.noise.unknown)
+
+    @property
+    def measure(self) -> str:
+        """The parameter that says how far y lies from its prediction, if there is one."""
+        return self.noise.spread or ""
+
+    # ---- what the pass sees ------------------------------------------------------------------------------------------
+
+    @property
+    def loss(self) -> Loss:
+        """The kernel at known parameters."""
+        values = tuple(np.full(1, float(value)) for value in self.noise._kernel_parameters())
+        return self.sharpened(Loss(self.kernel, self.noise.link.name, values))
+
+    @property
+    def weight(self) -> Numbers | None:
+        """The weight of each row in the pass."""
+        return self.w
+
+    def sharpened(self, loss: Loss) -> Loss:
+        """A loss that is stated for precision 1 as it is for these rows."""
+        if self.p is None or loss.response:
+            return loss
+        log_p = np.log(self.p)
+        values = zip(loss.parameters, self.noise.beside_location(), strict=True)
+        raw = tuple(value + own.precision * log_p if own.precision else value for value, own in values)
+        return replace(loss, parameters=raw)
 
     def informed(self) -> "Target":
         """The same rows with a loss whose second derivatives, or information, say how sure the coefficients are."""
         return self
 
-    # ---- what is open ------------------------------------------------------------------------------------------------
+    # ---- all that is open, jointly -----------------------------------------------------------------------------------
 
-    open: tuple[str, ...] = ()  # names of the parameters that are to be estimated
-    measure = ""  # the parameter that says how far y lies from its prediction, if there is one
+    @property
+    def opened(self) -> tuple[Parameter, ...]:
+        """What the family declares of the open parameters."""
+        return tuple(own for own in self.noise.beside_location() if own.name in self.open)
+
+    def joint_loss(self) -> Loss:
+        """The kernel in all raw parameters, of which the open ones stand after the coefficients."""
+        own = self.noise.beside_location()
+        opened = self.open
+        values = tuple(np.zeros(1) if q.name in opened else np.full(1, self._raw(q)) for q in own)
+        found = tuple(k for k, q in enumerate(own) if q.name in opened)
+        loss = Loss(str(self.noise._family()), self.noise.link.name, values, open=found)
+        return Target.sharpened(self, loss)
+
+    def _raw(self, own: Parameter) -> float:
+        return float(own.raw.raw(getattr(self.noise, own.name)))
+
+    has_remainder = False  # whether there is one
+
+    def remainder(self, v: Numbers, task: Any) -> tuple[float, Numbers, Numbers]:
+        """What a joint pass over the rows of a task leaves out, a function of the open raw parameters alone: value,
+        slopes, curvatures.
+        """
+        return 0.0, np.zeros(len(v)), np.zeros((len(v), len(v)))
+
+    def at(self, v: Numbers) -> Any:
+        """The noise with its open parameters at raw values; v may have a leading axis of many."""
+        values = {own.name: own.raw.value(v[..., k]) for k, own in enumerate(self.opened)}
+        plain = {name: float(x) if np.ndim(x) == 0 else x for name, x in values.items()}
+        return self.noise.estimated(**plain) if plain else self.noise
+
+    def raw_of(self, noise: Any) -> Numbers:
+        """The raw values of the open parameters in a noise that has them filled in."""
+        return np.array([float(own.raw.raw(getattr(noise, own.name))) for own in self.opened])
+
+    # ---- a dispersion ------------------------------------------------------------------------------------------------
 
     def vanished(self, noise: Any, size: float) -> bool:
         """Whether the dispersion that was found is 0 but for rounding, beside a largest y of this size."""
-        return False
+        if self.locations[0] == 0:
+            return False
+        return not (size > 0 and getattr(noise, self.measure) > max(NOTHING * size, LEAST_SUM))
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         """What is known about the dispersion, for all or some rows."""
@@ -138,67 +209,73 @@ class Target:
 
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         """-log p of each y at raw prediction eta under the filled noise, every constant included."""
-        return np.asarray(with_precision(noise, p).given(eta).nll(y))
+        return np.asarray(noise.with_precision(p).given(eta).nll(y))
 
     def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
         """The first two derivatives of each row's nll in eta under the filled noise."""
-        gradient, hessian = with_precision(noise, self.p).gradient_hessian(self.raw, eta)
+        gradient, hessian = noise.with_precision(self.p).gradient_hessian(self.raw, eta)
         return np.asarray(gradient), np.asarray(hessian)
 
 
-def with_precision(noise: Any, p: Numbers | None) -> Any:
-    """The noise whose dispersion is divided by p, row by row."""
-    if p is None:
-        return noise
-    match noise:
-        case Gaussian() | LogNormal() | Huber():
-            return noise._replaced(_scale=noise.scale / np.sqrt(p))
-        case Laplace():
-            return noise._replaced(_scale=noise.scale / p)
-        case Gamma():
-            return noise._replaced(_shape=noise.shape * p)
-        case Tweedie():
-            return noise._replaced(_dispersion=noise.dispersion / p)
-    raise TypeError(f"{type(noise).__name__} has no dispersion")
-
-
-def _require(noise: Any, good: Any, y: Numbers, wanted: str, remedy: str = "") -> None:
+def require(noise: Noise, good: Any, y: Numbers, wanted: str, remedy: str | None = None) -> None:
     """Refuse y unless all are good."""
     if good.all():
         return
     bad = np.flatnonzero(~np.asarray(good))
+    remedy = noise.otherwise if remedy is None else remedy
     raise ValueError(
-        f"{type(noise).__name__} noise needs {wanted}, but {first_rows(bad, len(y))} {y[bad[0]]:.6g}{remedy}"
+        f"{type(noise).__name__} noise needs {wanted}, but {first_rows(bad, len(y))} {y[bad[0]]:.6g}"
+        f"{f'; {remedy}' if remedy else ''}"
     )
 
 
-def require_amounts(noise: Any, y: Numbers, *, zero: bool = False, remedy: str = "") -> None:
-    """Refuse y below zero, and zeros unless they are welcome."""
+def require_amounts(noise: Noise, y: Numbers) -> None:
+    """Refuse y below the support of the noise, which begins at 0."""
     least = np.minimum.reduce(y)  # faster than a comparison of each
-    if not (least >= 0 if zero else least > 0):
-        _require(noise, y >= 0 if zero else y > 0, y, "y ≥ 0" if zero else "y > 0", remedy)
+    if not (least >= 0 if noise.support.ends[0] else least > 0):
+        require(noise, noise.support.contains(y), y, noise.support.sentence)
 
 
-def require_squares(noise: Any, y: Numbers) -> None:
+def require_squares(noise: Noise, y: Numbers) -> None:
     """Refuse y whose squares are beyond the range of numbers."""
     if max(np.maximum.reduce(y), -np.minimum.reduce(y)) > SQUARED:
         limit = f"|y| ≤ {SQUARED:g}, since squares of larger numbers are beyond the range of floats"
-        _require(noise, np.abs(y) <= SQUARED, y, limit, "; measure y in a larger unit")
+        require(noise, np.abs(y) <= SQUARED, y, limit, "measure y in a larger unit")
 
 
-class Squares(Target):
+# ---- accelerators ----------------------------------------------------------------------------------------------------
+
+
+class Dispersed(Target):
+    """Noises whose dispersion divides the loss: the pass has weights w p and dispersion one."""
+
+    profiled = True
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(self.kernel, self.noise.link.name)
+
+    @property
+    def weight(self) -> Numbers | None:
+        if self.w is None or self.p is None:
+            return self.p if self.w is None else self.w
+        return self.w * self.p
+
+    def sharpened(self, loss: Loss) -> Loss:
+        return loss if loss.open is None else super().sharpened(loss)
+
+
+class Squares(Dispersed):
     """Gaussian: the dispersion is scale^2, and least squares for the identity link."""
 
-    family = "gaussian"
-    measure = "scale"
-    locations = ANYWHERE
+    kernel = "gaussian"
+
+    @property
+    def squares(self) -> bool:
+        return bool(self.noise.link.name == "identity")
 
     def check(self) -> None:
         require_squares(self.noise, self.raw)
-
-    @property
-    def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("scale",) if self.noise.scale is None else ()
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         if self.noise.scale is not None:
@@ -206,7 +283,7 @@ class Squares(Target):
         return Proportional(0.5 * self.total(rows=rows))
 
     def filled(self, dispersion: float) -> Any:
-        return self.noise._replaced(_scale=float(np.sqrt(dispersion))) if self.open else self.noise
+        return self.noise.estimated(scale=float(np.sqrt(dispersion))) if self.open else self.noise
 
     def vanished(self, noise: Any, size: float) -> bool:
         return not noise.scale > max(NOTHING * size, LEAST_SUM**0.5)
@@ -216,30 +293,21 @@ class LogSquares(Squares):
     """LogNormal: least squares on log y."""
 
     def check(self) -> None:
-        require_amounts(self.noise, self.raw, remedy="; a Tweedie noise takes zeros, a Gaussian any number")
+        require_amounts(self.noise, self.raw)
         self.y = self.transformed(self.raw)
 
     def transformed(self, y: Numbers) -> Numbers:
         return np.asarray(np.log(y))
 
 
-class Absolutes(Target):
+class Absolutes(Dispersed):
     """Laplace: the dispersion is the scale."""
-
-    family = "laplace"
-    measure = "scale"
-    locations = ANYWHERE
-    bends = False
-
-    @property
-    def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("scale",) if self.noise.scale is None else ()
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         return Known(self.noise.scale) if self.noise.scale is not None else Proportional(self.total(rows=rows))
 
     def filled(self, dispersion: float) -> Any:
-        return self.noise._replaced(_scale=float(dispersion)) if self.open else self.noise
+        return self.noise.estimated(scale=float(dispersion)) if self.open else self.noise
 
     def vanished(self, noise: Any, size: float) -> bool:
         return not noise.scale > max(NOTHING * size, LEAST_SUM)
@@ -258,9 +326,11 @@ class InformedAbsolutes(Absolutes):
 
     @property
     def loss(self) -> Loss:
-        return self.sharpened(Loss(self.family, self.noise.link.name, (np.full(1, 1 / self.noise.scale),)))
+        return self.sharpened(Loss(self.kernel, self.noise.link.name, (np.full(1, 1 / self.noise.scale),)))
 
     def sharpened(self, loss: Loss) -> Loss:
+        if loss.open is not None:
+            return super().sharpened(loss)
         return loss if self.p is None else replace(loss, parameters=(loss.parameters[0] * self.p,))
 
     @property
@@ -274,23 +344,12 @@ class InformedAbsolutes(Absolutes):
 class HuberTarget(Target):
     """Huber: the scale is part of the loss. While it is open, 1 / scale is fitted as the coefficient of y."""
 
-    family = "huber"
-    measure = "scale"
-    locations = ANYWHERE
-
-    def vanished(self, noise: Any, size: float) -> bool:
-        return not (size > 0 and noise.scale > max(NOTHING * size, LEAST_SUM))
-
     def check(self) -> None:
         require_squares(self.noise, self.raw)
 
-    @property
-    def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(name for name in ("scale", "delta") if self.noise.parameters[name] is None)
-
     def at_threshold(self, delta: float) -> "HuberTarget":
         """The same target with the threshold stated."""
-        return HuberTarget(self.noise._replaced(_delta=delta), self.raw, self.w, self.p)
+        return HuberTarget(self.noise.with_(delta=delta), self.raw, self.w, self.p)
 
     @property
     def loss(self) -> Loss:
@@ -299,6 +358,8 @@ class HuberTarget(Target):
         return self.sharpened(Loss("huber", self.noise.link.name, (np.full(1, 1 / scale), np.full(1, float(delta)))))
 
     def sharpened(self, loss: Loss) -> Loss:
+        if loss.open is not None:
+            return super().sharpened(loss)
         sharpness, *rest = loss.parameters
         return loss if self.p is None else replace(loss, parameters=(sharpness * np.sqrt(self.p), *rest))
 
@@ -306,13 +367,14 @@ class HuberTarget(Target):
         """With y as a column whose coefficient is -1 / scale."""
         return self.sharpened(Loss("huber", "identity", (ONE, np.full(1, float(self.noise.delta))), response=True))
 
-    @property
-    def weight(self) -> Numbers | None:
-        return self.w
+    def _raw(self, own: Parameter) -> float:
+        return min(super()._raw(own), LARGEST_THRESHOLD) if own.name == "delta" else super()._raw(own)
 
 
-class Repeated(Target):
+class Repeated(Dispersed):
     """Noises whose precision p says how many times a row was observed: its nll counts p times."""
+
+    profiled = False
 
     def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
         gradient, hessian = noise.gradient_hessian(self.raw, eta)
@@ -323,34 +385,26 @@ class Repeated(Target):
 class Counts(Repeated):
     """Poisson. A row of precision p states y as a rate: p y is the count, with mean p mu."""
 
-    family = "poisson"
-
     def check(self) -> None:
         y = self.raw if self.p is None else self.raw * self.p
         whole = np.rint(y)
         close = y == whole if self.p is None else np.abs(y - whole) <= 1e-9 * np.maximum(whole, 1)
         what = "counts 0, 1, 2, …" if self.p is None else "y * precision to be counts 0, 1, 2, …"
-        _require(self.noise, close & (y >= 0), y, what, "; amounts that are not counts may be Gamma or Tweedie")
+        require(self.noise, close & (y >= 0), y, what)
 
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         if p is None:
             return np.asarray(noise.given(eta).nll(y))
-        return np.asarray(Poisson(p * noise.link.inverse(eta)).nll(np.round(y * p)))
+        return np.asarray(noise.with_(mean=p * noise.link.inverse(eta)).nll(np.round(y * p)))
 
 
-class Amounts(Target):
+class Amounts(Dispersed):
     """Gamma: the dispersion is 1 / shape."""
 
-    family = "gamma"
-    measure = "shape"
     power = 2.0
 
     def check(self) -> None:
-        require_amounts(self.noise, self.raw, remedy="; a Tweedie noise takes zeros")
-
-    @property
-    def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("shape",) if self.noise.shape is None else ()
+        require_amounts(self.noise, self.raw)
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         return Known(1 / self.noise.shape) if self.noise.shape is not None else self._gamma_dispersion(rows)
@@ -370,7 +424,7 @@ class Amounts(Target):
         return self.total(values if self.p is None else self.p[rows] * values, rows)
 
     def filled(self, dispersion: float) -> Any:
-        return self.noise._replaced(_shape=float(1 / dispersion)) if self.open else self.noise
+        return self.noise.estimated(shape=float(1 / dispersion)) if self.open else self.noise
 
     def vanished(self, noise: Any, size: float) -> bool:
         return not noise.shape < 0.01 / NOTHING  # sums over many rows have lost two digits
@@ -379,22 +433,17 @@ class Amounts(Target):
 class Binary(Repeated):
     """Bernoulli. A row of precision p states y as the share of ones among p trials."""
 
-    family = "bernoulli"
-    locations = (0.0, 1.0)
-
     def check(self) -> None:
         y = self.raw
         if self.p is None:
-            _require(
-                self.noise, (y == 0) | (y == 1), y, "y = 0 or 1", "; shares of several trials take precision=trials"
-            )
+            require(self.noise, self.noise.support.contains(y), y, self.noise.support.sentence)
             return
-        _require(self.noise, (y >= 0) & (y <= 1), y, "y between 0 and 1, the share of ones")
+        require(self.noise, (y >= 0) & (y <= 1), y, "y between 0 and 1, the share of ones", "")
         for values, what in (
             (self.p, "precision to be a number of trials"),
             (y * self.p, "y * precision to be a number of ones"),
         ):
-            _require(self.noise, np.abs(values - np.round(values)) <= 1e-9 * np.maximum(values, 1), values, what)
+            require(self.noise, np.abs(values - np.round(values)) <= 1e-9 * np.maximum(values, 1), values, what, "")
 
     def middle(self) -> float:
         mean = super().middle()
@@ -412,8 +461,11 @@ class Binary(Repeated):
 class Classes(Target):
     """Categorical: y holds class numbers; `classes` their labels."""
 
-    family = "softmax"
-    locations = ANYWHERE
+    kernel = "softmax"
+
+    @property
+    def locations(self) -> tuple[float, float]:
+        return -np.inf, np.inf
 
     def __init__(self, noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> None:
         if p is not None:
@@ -425,51 +477,12 @@ class Classes(Target):
             )
         super().__init__(noise, codes.astype(np.float64).reshape(-1), w, p)
 
+    def check(self) -> None:
+        """Labels are whatever they are."""
+
     @property
     def loss(self) -> Loss:
         return Loss("softmax", "softmax", classes=len(self.classes))
 
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         return np.asarray(noise.given(eta).nll(y))
-
-
-def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Target:
-    """The target of a noise."""
-    if not isinstance(noise, Noise):
-        raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
-    if noise.modelled:
-        raise ValueError(
-            f"{noise!r}: {noise.modelled}={MODEL!r} asks for a prediction of the {noise.modelled} for each row, which "
-            "neglog.lightgbm.train and neglog.xgboost.train give; a fit takes a number, or None to estimate one"
-        )
-    if not isinstance(noise, Categorical) and not all_finite(y):
-        bad = np.flatnonzero(~np.isfinite(y))
-        raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
-    for name, value in noise.parameters.items():
-        if isinstance(value, np.ndarray) and name != noise.location:
-            raise ValueError(
-                f"{type(noise).__name__}: {name} must be one number in a fit, not an array of shape {np.shape(value)}; "
-                f"rows of different dispersion take precision="
-            )
-    kind = _targets().get(type(noise))
-    if kind is None:
-        raise TypeError(f"{type(noise).__name__} cannot be fitted yet")
-    return kind(noise, y, w, p)
-
-
-@cache
-def _targets() -> dict[type, type[Target]]:
-    """A new noise that can be fitted adds its line here."""
-    from neglog.likelihood.tweedie import Compound
-
-    return {
-        Gaussian: Squares,
-        LogNormal: LogSquares,
-        Laplace: Absolutes,
-        Huber: HuberTarget,
-        Poisson: Counts,
-        Gamma: Amounts,
-        Tweedie: Compound,
-        Bernoulli: Binary,
-        Categorical: Classes,
-    }

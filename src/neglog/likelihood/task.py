@@ -34,6 +34,7 @@ class Answer:
     before: int = 0  # iterations on a sample that led to the start
     degenerate: bool = False  # there is no maximum that could be said to have a curvature
     certificate: Any = None
+    at_limit: tuple[str, ...] = ()  # parameters of the noise that make no difference any more
     notes: list[str] = field(default_factory=list)
 
 
@@ -82,13 +83,12 @@ class Task:
         target = self.target
         factor = 1.0 if rows == slice(None) else target.total() / target.total(rows=rows)
         penalty = self.penalty if penalty is None else penalty
-        steady = target.family != "huber"  # whose curvature jumps at its threshold
         return Objective(
             engine,
             penalty,
             target.dispersion(rows),
-            convex=target.convex,
-            steady=steady,
+            convex=target.convex or self.engine.loss.open is not None,
+            steady=target.steady,
             gauge=self.gauge(engine, penalty),
             factor=factor,
             rows=self.engine.rows,
@@ -125,7 +125,7 @@ class Task:
     def target_summary(self) -> dict[str, Any]:
         """What y is: its mean and range, or how often each class."""
         y = np.asarray(self.target.raw)
-        if self.target.family == "softmax":
+        if self.engine.loss.classes > 1:
             labels = self.target.classes  # type: ignore[attr-defined]
             return dict(zip(map(str, labels), np.bincount(y.astype(int)).tolist(), strict=True))
         zero = float(np.mean(y == 0))

@@ -1,7 +1,7 @@
 """Tweedie targets: the exact likelihood in dispersion and power."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,10 @@ from neglog import _core
 from neglog.distributions.arrays import Numbers, thread_count
 from neglog.engines.memory import ONE, Loss
 from neglog.likelihood.chebyshev import collected
-from neglog.likelihood.targets import ALL, ANYWHERE, NOTHING, Amounts, require_amounts
+from neglog.likelihood.targets import ALL, NOTHING, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
 
+DIFFERENCE = 1e-5  # of the power and of the log of the dispersion, for second derivatives
 FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes
 MOST_VALUES = 4096  # distinct positive y of rows that are not in memory, up to which these values stand for them
 SMOOTH_FROM = 1.15  # below this power the density of y has a ridge at each number of jumps, too narrow for the nodes
@@ -21,9 +22,6 @@ SMOOTH_FROM = 1.15  # below this power the density of y has a ridge at each numb
 
 class Compound(Amounts):
     """Tweedie of any power. While the power is open, fits look at one power at a time."""
-
-    family = "tweedie"
-    measure = "dispersion"
 
     def check(self) -> None:
         noise, y = self.noise, self.raw
@@ -35,8 +33,7 @@ class Compound(Amounts):
                 "Tweedie of power 1 lives on the multiples of its dispersion, which a fit cannot estimate; "
                 "state dispersion=..., or use Poisson for counts"
             )
-        zero = self.power < 2
-        require_amounts(noise, y, zero=zero, remedy="" if zero else "; a power below 2 takes zeros")
+        require_amounts(noise, y)
         if noise.power is None and not (np.any(y == 0) and np.any(y > 0)):
             everywhere = "no y is 0" if np.all(y > 0) else "no y is above 0"
             raise ValueError(
@@ -54,7 +51,7 @@ class Compound(Amounts):
         """The same target with the power stated; what is known about its positive rows is shared. The dispersion is
         looked for near the given one.
         """
-        other = self.with_noise(self.noise._replaced(_power=power))
+        other = self.with_noise(self.noise.estimated(power=power))
         other.__dict__["_near"] = log_dispersion
         return other
 
@@ -90,17 +87,6 @@ class Compound(Amounts):
     @property
     def loss(self) -> Loss:
         return Loss("tweedie", self.noise.link.name, (np.array([self.power]), ONE))
-
-    @property
-    def convex(self) -> bool:
-        """Under the log link only between powers 1 and 2: elsewhere far targets bend the loss downward."""
-        link = self.noise.link.name
-        return link == "identity" if self.power == 0 else link == "log" and 1 <= self.power <= 2
-
-    @property
-    def open(self) -> tuple[str, ...]:  # type: ignore[override]
-        noise = self.noise
-        return ("power",) * (noise.power is None) + ("dispersion",) * (noise.dispersion is None)
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         stated = self.noise.dispersion
@@ -144,8 +130,43 @@ class Compound(Amounts):
         return np.asarray(above / a * (1 / a - log_mean) - y * below / b * (1 / b - log_mean))
 
     @property
-    def locations(self) -> tuple[float, float]:  # type: ignore[override]
-        return ANYWHERE if self.power == 0 else (0.0, np.inf)
+    def locations(self) -> tuple[float, float]:
+        return (-np.inf if self.power == 0 else 0.0), np.inf
+
+    @property
+    def profiled(self) -> bool:  # type: ignore[override]
+        """While the power is open too, fits look at one power at a time."""
+        return self.noise.power is not None
+
+    has_remainder = True
+
+    def remainder(self, v: Numbers, task: Any) -> tuple[float, Numbers, Numbers]:
+        """The part of the nll that takes y alone: C less its share of the deviance. Between powers 1 and 2 second
+        derivatives are differences of the first, which are exact.
+        """
+        if not len(v):
+            return super().remainder(v, task)
+        if self.noise.power is not None and not 1 < self.power < 2:
+            known: Any = self.dispersion()
+            value, slope, bend = known.constants(float(v[0]))
+            share = known.saturated * float(np.exp(-v[0]))
+            return value - share, np.array([slope + share]), np.array([[bend - share]])
+        value, slopes = self._remainder(v, task)
+        shifts = DIFFERENCE * np.eye(len(v))
+        ends = [(self._remainder(v + shift, task)[1], self._remainder(v - shift, task)[1]) for shift in shifts]
+        bends = np.array([above - below for above, below in ends]) / (2 * DIFFERENCE)
+        return value, slopes, 0.5 * (bends + bends.T)
+
+    def _remainder(self, v: Numbers, task: Any) -> tuple[float, Numbers]:
+        """Value and slopes at these values of what is open."""
+        values = dict(zip(self.open, v.tolist(), strict=True))
+        t = values["dispersion"] if "dispersion" in values else float(np.log(self.noise.dispersion))
+        here = self.at_power(values.get("power", self.power), t)
+        value, in_t, in_power = constants_of(replace(task, target=here)).sums(t)
+        weight = float(np.exp(-t))
+        at_y = here.saturated(ALL) * weight
+        slopes = {"power": in_power - here.saturated_power_slope() * weight, "dispersion": in_t + at_y}
+        return float(value - at_y), np.array([slopes[name] for name in values])
 
     def vanished(self, noise: Any, size: float) -> bool:
         """In the unit of y, which the dispersion has to the power 2 - p."""
@@ -154,7 +175,7 @@ class Compound(Amounts):
 
     def filled(self, dispersion: float) -> Any:
         noise = self.noise
-        return noise if noise.dispersion is not None else noise._replaced(_dispersion=float(dispersion))
+        return noise if noise.dispersion is not None else noise.estimated(dispersion=float(dispersion))
 
 
 class Shifted(Proportional):

@@ -19,8 +19,8 @@ from neglog.engines.memory import Memory
 from neglog.engines.sources import Source, final_numbers
 from neglog.engines.spark import SparkRows, is_spark
 from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
+from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.row_values import check_counted_classes, checked, combined_offset
-from neglog.likelihood.targets import make_target
 from neglog.likelihood.task import Task
 from neglog.solvers.penalty import Penalty
 from neglog.streaming.pieces import Folds, Pieces, PieceTask, Streamed, StreamedTask
@@ -107,7 +107,7 @@ class FirstLook:
         values = {name: np.asarray(numbers_of(table.column(own)), float) for name, own in self.named.items()}
         noise = self.noise
         if isinstance(noise, Tweedie) and noise.power is None:
-            noise = noise._replaced(_power=1.5)  # whether there are zeros and others is seen when all is seen
+            noise = noise.estimated(power=1.5)  # whether there are zeros and others is seen when all is seen
         try:
             weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
             target = make_target(noise, values["y"], weight, checked(values.get("precision"), "precision"))
@@ -263,7 +263,7 @@ def _small(
     else:
         stated = noise
         if isinstance(noise, Tweedie) and noise.power is None:
-            stated = noise._replaced(_power=1.5)  # the sample alone may have no zero
+            stated = noise.estimated(power=1.5)  # the sample alone may have no zero
         target = make_target(stated, values["y"], weight, precision)
         target.noise = noise
     shift = combined_offset(noise, values.get("offset"), values.get("exposure"))

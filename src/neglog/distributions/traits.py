@@ -1,0 +1,23 @@
+"""What solvers, trees and sentences may assume about a noise: declared by its family, asked of nobody else."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Traits:
+    """log_concave  the links under which the nll is convex in the raw prediction
+    smooth       False: the nll has kinks, and solvers that need curvature must not use it
+    steady       False: the curvature jumps, so that one Newton step says little about the next
+    repeats      a row of precision p was observed p times: y is a rate, or a share of p trials
+    predicts     what the location is, in words
+    settled_by   the accelerator that fits it (likelihood/targets.py); None for the solver that takes any noise
+    separates    what is told apart where a likelihood has no maximum
+    """
+
+    log_concave: tuple[str, ...] = ()
+    smooth: bool = True
+    steady: bool = True
+    repeats: bool = False
+    predicts: str = "mean of {y}"
+    settled_by: str | None = None
+    separates: str = "the zeros from the others"

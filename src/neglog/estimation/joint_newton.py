@@ -1,0 +1,174 @@
+"""Coefficients and everything that the noise leaves open, at once: the solver that takes any noise.
+
+A search begins at a robust fit, looks roughly over the open parameters there, and goes on by Newton's method in all of it:
+on a sample of the rows first, by the guide (families.hpp) where the curvature is not positive, by proximal steps under
+Laplace priors. A parameter that runs to the limit that its family declares is held there, and the noise that it then is
+is named.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions import Huber
+from neglog.distributions.arrays import Numbers
+from neglog.distributions.parameters import LOG, Parameter
+from neglog.estimation.huber import solve_huber
+from neglog.estimation.smooth import minimise_absolute, minimise_smooth, solve_general, start
+from neglog.likelihood.joint import joint_engine
+from neglog.likelihood.targets import HuberTarget, Target
+from neglog.likelihood.task import Answer, Task, sample_nll
+from neglog.solvers.penalty import Penalty
+
+LOOKED_AT = 1000  # rows at which values of the open parameters are looked over
+AROUND = (0.25, 0.5, 1.0, 2.0)  # times the spread of the residuals: scales that are tried
+TRIED = np.geomspace(1e-3, 1e3, 10)  # times its start, a positive parameter of which nothing else is known
+GRID = 8  # values between the ends of a search
+FAR = 0.5  # of the way to a limit, on the raw scale, from which on the limit itself is tried
+SAME = 1e-9  # relative difference of objectives that does not count
+
+
+def solve_joint(task: Task, near: Answer | None = None) -> Answer:
+    """The answer, from one to a question like this if that is given."""
+    answer = _answered(task, near)
+    for own in task.target.opened:
+        if own.limit is not None and _is_far(own, getattr(answer.noise, own.name)):
+            answer = _at_limit(task, own, answer)
+    return answer
+
+
+def _answered(task: Task, near: Answer | None) -> Answer:
+    """By Newton's method in coefficients and raw parameters."""
+    target, n = task.target, task.engine.coefficients
+    wide = replace(task, engine=_opened(task), penalty=_widened(task.penalty, len(target.open)))
+    begin = _begin(task) if near is None else np.append(near.theta, target.raw_of(near.noise))
+    minimise = minimise_smooth if task.penalty.smooth else minimise_absolute
+    solution = minimise(wide, wide.objective(wide.engine), begin)
+    if near is not None and not np.isfinite(solution.point.value):
+        return _answered(task, None)
+    found = solution.point.theta
+    noise = target.at(found[n:])
+    null = None if solution.null is None else solution.null[:n]
+    return Answer(
+        found[:n],
+        noise,
+        solution.converged,
+        solution.iterations,
+        solution.decrement,
+        task.engine.with_target(target.with_noise(noise)),
+        task.penalty,
+        null,
+        solution.stuck,
+        solution.before,
+    )
+
+
+def _opened(task: Task) -> Any:
+    """The rows under the nll in all that is open; those that are elsewhere make their own of it, piece by piece."""
+    if task.engine.streamed:
+        return task.engine.with_loss(task.target.joint_loss())
+    return joint_engine(task.engine, task.target)
+
+
+def _widened(penalty: Penalty, count: int) -> Penalty:
+    """With a place for each open parameter, which no prior holds."""
+    terms = (penalty.bend, penalty.centre, penalty.strength, penalty.kink)
+    return Penalty(*(np.append(term, np.zeros(count)) for term in terms))
+
+
+# ---- where to begin --------------------------------------------------------------------------------------------------
+
+
+def _begin(task: Task) -> Numbers:
+    """Coefficients, and the best of some values of the open parameters there."""
+    some = task.in_memory()
+    theta = _coefficients(some)
+    step = max(1, some.engine.rows // LOOKED_AT)
+    rows = np.arange(0, some.engine.rows, step)
+    target = some.target.taken(rows)
+    eta = (some.engine if step == 1 else some.engine.take(rows)).predict(theta)
+    return np.append(theta, _looked_over(target, eta))
+
+
+def _coefficients(task: Task) -> Numbers:
+    """Under a noise around a location, of any shape, where a convex loss of the same kind has its minimum."""
+    target, engine = task.target, task.engine
+    anywhere = target.locations[0] < 0 and target.noise.link.name == "identity"
+    if not anywhere or not engine.columns:
+        return start(task)
+    if task.penalty.smooth:
+        rows = task.sample()
+        some = task if rows is None else task.taken(np.arange(engine.rows)[rows])
+        own = HuberTarget(Huber(), some.target.raw, some.target.w, some.target.p)
+        here = replace(some, target=own, engine=some.engine.with_target(own), tol=0.1)
+        found = solve_huber(here, own).theta
+        if np.isfinite(found).all():
+            return found
+    theta = task.penalty.centre + task.penalty.kink
+    if engine.intercept:
+        theta[0] = np.median(target.raw if engine.offset is None else target.raw - engine.offset)
+    return theta
+
+
+def _looked_over(target: Target, eta: Numbers) -> Numbers:
+    """The raw values, of some, at which these rows cost least."""
+    spread = 1.0
+    if target.locations[0] < 0:
+        away = np.abs(target.raw - np.asarray(target.noise.link.inverse(eta)))
+        spread = float(np.median(away)) * 1.4826 or float(np.mean(away)) or 1.0
+    axes = [_values(own, spread if own.name == target.measure else None) for own in target.opened]
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
+    law = target.at(grid[:, None, :]).with_precision(target.p).given(eta)
+    with np.errstate(all="ignore"):
+        nats = np.asarray(law.nll(target.raw)) @ (np.ones(len(eta)) if target.w is None else target.w)
+    return np.asarray(grid[int(np.nanargmin(np.where(np.isfinite(nats), nats, np.inf)))])
+
+
+def _values(own: Parameter, spread: float | None) -> Numbers:
+    """Raw values of a parameter that are worth a look."""
+    if own.search is not None:
+        values = np.geomspace(*own.search, GRID) if own.raw is LOG else np.linspace(*own.search, GRID)
+    elif own.within is not None:
+        low, high = own.within
+        return np.linspace(low, high, GRID + 2)[1:-1]
+    else:
+        values = own.start * (TRIED if spread is None else spread * np.array(AROUND))
+    return np.asarray(own.raw.raw(values))
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------------
+
+
+def _is_far(own: Parameter, value: float) -> bool:
+    """Whether a parameter is well on its way to its limit."""
+    assert own.limit is not None
+    first, last, here = (float(own.raw.raw(x)) for x in (own.start, own.limit.value, value))
+    return not (here - first) / (last - first) < FAR
+
+
+def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
+    """The fit with the parameter held at its limit, unless the one that was found is better."""
+    assert own.limit is not None
+    target = task.target.with_noise(task.target.noise.with_(**{own.name: own.limit.value}))
+    here = replace(task, target=target, engine=task.engine.with_target(target))
+    theta = answer.theta if np.isfinite(answer.theta).all() else None
+    held = _answered(here, None) if target.open else solve_general(here, theta)
+    found, limit = (_objective(task, one) for one in (answer, held))
+    if answer.converged and found < limit - SAME * (1 + abs(limit)):
+        return answer
+    noise = type(answer.noise).__name__
+    held.at_limit = (*answer.at_limit, own.name)
+    held.iterations += answer.iterations
+    held.notes.append(
+        f"The {own.name} of the {noise} noise went to its limit, {own.limit.value:g}: to these data it is as good as "
+        f"{own.limit.noise} noise."
+    )
+    return held
+
+
+def _objective(task: Task, answer: Answer) -> float:
+    with np.errstate(all="ignore"):
+        nats = float(task.total(sample_nll, answer.noise, answer.theta))
+    total = nats + answer.penalty.quadratic(answer.theta)[0] + answer.penalty.absolute(answer.theta)
+    return total if np.isfinite(total) else np.inf

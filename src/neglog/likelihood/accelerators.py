@@ -1,0 +1,56 @@
+"""Which target fits which noise: by what the family declares in `traits.settled_by`, and any other by the joint pass."""
+
+from typing import Any
+
+import numpy as np
+
+from neglog.design.faults import first_rows
+from neglog.distributions.arrays import Numbers, all_finite
+from neglog.distributions.base import Noise
+from neglog.distributions.parameters import MODEL
+from neglog.likelihood.targets import (
+    Absolutes,
+    Amounts,
+    Binary,
+    Classes,
+    Counts,
+    HuberTarget,
+    LogSquares,
+    Squares,
+    Target,
+)
+from neglog.likelihood.tweedie import Compound
+
+ACCELERATORS: dict[str | None, type[Target]] = {
+    None: Target,  # coefficients and all that is open at once, by Newton's method
+    "squares": Squares,  # normal equations; the scale in closed form
+    "squares of logs": LogSquares,
+    "absolute": Absolutes,  # the exact absolute loss with its certificate
+    "huber": HuberTarget,  # convex in the coefficients over the scale and 1 / scale
+    "counts": Counts,
+    "binary": Binary,
+    "gamma": Amounts,  # the shape by one equation in the sum of the loss
+    "tweedie": Compound,  # dispersion and power by sums that few numbers give for all rows
+    "classes": Classes,
+}
+
+
+def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Target:
+    """The target of a noise."""
+    if not isinstance(noise, Noise):
+        raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
+    if noise.modelled:
+        raise ValueError(
+            f"{noise!r}: {noise.modelled}={MODEL!r} asks for a prediction of the {noise.modelled} for each row, which "
+            "neglog.lightgbm.train and neglog.xgboost.train give; a fit takes a number, or None to estimate one"
+        )
+    if noise.traits.settled_by != "classes" and not all_finite(y):
+        bad = np.flatnonzero(~np.isfinite(y))
+        raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
+    for name, value in noise.parameters.items():
+        if isinstance(value, np.ndarray) and name != noise.location:
+            raise ValueError(
+                f"{type(noise).__name__}: {name} must be one number in a fit, not an array of shape {np.shape(value)}; "
+                f"rows of different dispersion take precision="
+            )
+    return ACCELERATORS[noise.traits.settled_by](noise, y, w, p)
