@@ -1,9 +1,9 @@
 """Coefficients and everything that the noise leaves open, at once: the solver that takes any noise.
 
-A search begins at a robust fit, looks roughly over the open parameters there, and goes on by Newton's method in all of it:
-on a sample of the rows first, by the guide (families.hpp) where the curvature is not positive, by proximal steps under
-Laplace priors. A parameter that runs to the limit that its family declares is held there, and the noise that it then is
-is named.
+A search begins at a robust fit, looks roughly over the open parameters there, and goes on by Newton's method in all of
+it: on a sample of the rows first, by the guide (families.hpp) where the curvature is not positive, by proximal steps
+under Laplace priors. A parameter that runs to the limit that its family declares is held there, and the noise that it
+then is is named.
 """
 
 from dataclasses import replace

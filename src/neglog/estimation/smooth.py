@@ -68,7 +68,7 @@ def _within(task: Task, solution: Solution, domain: Domain) -> Answer:
 
 
 def minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
-    """Smooth priors: on a sample of the rows first. Its curvature then serves for all rows, which need gradients only."""
+    """Smooth priors: on a sample of the rows first. Its curvature then serves for all rows, which need gradients."""
     matrix, before = None, 0
     rows = task.sample()
     if rows is not None:

@@ -1,4 +1,4 @@
-"""Which target fits which noise: by what the family declares in `traits.settled_by`, and any other by the joint pass."""
+"""Which target fits which noise: the one that its family declares in `traits.settled_by`; any other, the joint pass."""
 
 from typing import Any
 
