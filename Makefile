@@ -41,6 +41,7 @@ check: $(VENV)/checked
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python tools/import_directions.py
+	git ls-files 'src/neglog/_core/*.hpp' 'src/neglog/_core/*.cpp' | xargs -r $(BIN)/clang-format --dry-run -Werror
 
 bench: $(VENV)/benched
 	$(BIN)/python benchmarks/run.py

@@ -16,7 +16,6 @@ import neglog
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-from references import gathered  # noqa: E402
 
 if not (HERE / "_static" / "bundle.js").exists():
     raise ConfigError("docs/_static/bundle.js is missing; `make docs` makes it, or `npm ci && npm run build` in docs")
@@ -67,8 +66,8 @@ sphinxcontrib.katex.KATEX_DEFAULT_OPTIONS = {"throwOnError": True}  # maths that
 sphinxcontrib.katex.KATEX_PATH = str(HERE / "node_modules" / "katex" / "dist" / "katex.js")
 html_math_renderer = "katex"
 
-# Citations: every page cites from references/*.bib, and all entries are listed on one page.
-bibtex_bibfiles = [gathered(HERE / "references", HERE / "_build" / "references.bib")]
+# Citations: every page cites from one file, whose entries are all listed on one page.
+bibtex_bibfiles = ["references/references.bib"]
 bibtex_default_style = "plain"
 bibtex_reference_style = "author_year"
 
