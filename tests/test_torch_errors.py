@@ -29,7 +29,7 @@ def tensor(values):
         ("lognormal(scale=1)", [-1.0, 2.0, 0.0, 3.0], "2 of 4 labels"),
         ("bernoulli", [0.0, 1.0, 2.0, -0.1], "0 or 1, or a share between them"),
         ("tweedie(power=1.5)", [0.0, -1.0, 2.0, 3.0], "≥ 0 under Tweedie.* 1 of 4"),
-        ("tweedie(power=3)", [0.0, 1.0, 2.0, 3.0], "> 0 under Tweedie"),
+        ("tweedie(power=3)", [0.0, 1.0, 2.0, 3.0], "> 0 and finite under Tweedie"),
         ("tweedie(power=1, dispersion=0.1)", [0.1, 0.3, 0.25, 0.7], "0, φ, 2φ, … under .* 1 of 4 .* first is 0.25"),
     ],
 )

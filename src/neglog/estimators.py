@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from neglog.design import blocks, check_index, split
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table
-from neglog.distributions import Bernoulli, Categorical, Gamma, Gaussian, LogNormal, Poisson, Tweedie
+from neglog.distributions import Bernoulli, Categorical, Gaussian
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
@@ -130,7 +130,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
 
     def _noise(self) -> Noise:
         noise = noise_of(self.noise)
-        if isinstance(noise, Categorical | Bernoulli):
+        if noise.of_classes or noise.support.high <= 1:
             raise ValueError(f"{type(noise).__name__} noise is of classes; use nl.Classifier")
         return noise if self.link is None else type(noise)(**noise.parameters, link=self.link)  # type: ignore[call-arg]
 
@@ -194,7 +194,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
             noise = self._noise()
         except (ValueError, TypeError):
             return tags
-        tags.target_tags.positive_only = isinstance(noise, Poisson | Gamma | Tweedie | LogNormal)
+        tags.target_tags.positive_only = noise.support.low >= 0
         return tags
 
 

@@ -237,8 +237,8 @@ def _same_built_in(slopes: Any, params: dict[str, Any]) -> dict[str, Any] | None
     """
     if not isinstance(slopes, OneOutput) or slopes.expected:
         return None
-    noise = slopes.noise
-    if noise.spread is not None and noise.parameters[noise.spread] != 1.0:
+    noise: Any = slopes.noise
+    if slopes.following.names or (noise.spread is not None and noise.parameters[noise.spread] != 1.0):
         return None
     match noise._family():
         case "bernoulli" if noise.link.name == "logit":

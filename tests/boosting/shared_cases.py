@@ -348,8 +348,15 @@ class TrainerCases:
         for noise in (nl.Poisson(link="identity"), nl.Gamma(link="inverse"), nl.Bernoulli(link="identity")):
             with pytest.raises(ValueError, match="trees add up to any number"):
                 self.train(settings, X, y, noise)
-        with pytest.raises(ValueError, match="the gradient depends on power; state a value, or let `train` estimate"):
-            settings.module.objective(nl.Tweedie())
+
+    def test_an_open_power_follows_the_predictions(self, settings):
+        """Of which the gradient depends on it: no number has to be stated."""
+        _, y, _ = draws("tweedie", 400)
+        raw = np.full(len(y), np.log(np.mean(y)))
+        best = nl.fit(np.empty((len(y), 0)), y, nl.Tweedie(), offset=raw, intercept=False).noise
+        gradient = settings.module.objective(nl.Tweedie())(y, raw)[0]
+        wanted = nl.Tweedie(power=best.power, dispersion=1.0).gradient_hessian(y, raw)[0]
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-5)
 
     def test_the_noise_decides_the_objective(self, settings):
         X, y, _ = draws("poisson", 100)

@@ -11,7 +11,6 @@ from neglog.boosting.nats import NAME, mean_nats
 from neglog.boosting.team import Team
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
-from neglog.distributions.categorical import Categorical
 from neglog.likelihood.accelerators import make_target
 
 
@@ -58,7 +57,7 @@ class OfNoise:
                 f"the trainer hands over raw predictions of the shape {raw.shape} for {len(y)} rows; {self.noise!r} "
                 f"needs {number} in the trainer's parameters"
             )
-        if isinstance(self.noise, Categorical):
+        if self.noise.of_classes:
             inside = (y >= 0) & (y < wanted) & (y == np.floor(y))
             if not inside.all():
                 raise ValueError(
@@ -66,7 +65,7 @@ class OfNoise:
                     f"{len(y)} labels are not: the first is {y[~inside][0]:g}"
                 )
             return
-        make_target(self.noise.unmodelled(), y.astype(np.float64), None, None)
+        make_target(self.noise.unmodelled(), y.astype(np.float64), None, None, whole=False)
 
 
 class Objective(OfNoise):

@@ -5,9 +5,10 @@ Fisher information, its expectation over y: for Laplace noise, whose nll has no 
 curvature ends at the threshold; for links other than the natural ones. With either, a leaf's value -G / H is a Newton
 step towards the maximum likelihood of its rows.
 
-A noise whose spread is left open is taken in units in which it does not matter, and in which the built-in objectives
-are stated: residual and one for Gaussian, 1 - y / mean and y / mean for Gamma. The information of Laplace and Huber
-noise depends on the scale, without which a step has no length; so their scale is estimated anew in every round.
+A noise whose spread divides the loss and is left open is taken in units in which it does not matter, and in which the
+built-in objectives are stated: residual and one for Gaussian, 1 - y / mean and y / mean for Gamma. Every other open
+parameter bends the loss, or says how long a step is, and follows the predictions: it is estimated anew at those that
+there are, a spread in every round, all others in ever fewer.
 """
 
 from collections.abc import Callable
@@ -21,31 +22,14 @@ from neglog.boosting.estimation import estimated
 from neglog.boosting.information import SpreadInformation
 from neglog.boosting.laws import open_parameters, with_spread
 from neglog.boosting.team import Team
-from neglog.distributions import Categorical, Huber, Laplace
 from neglog.distributions.arrays import Numbers, as_numbers, thread_count
 from neglog.distributions.base import Noise
+from neglog.distributions.support import REALS
 
 Slopes = Callable[..., tuple[Numbers, Numbers]]  # of y, raw predictions, weights, and the trainer's threads
 
 SMALLEST = 1e-16  # of a Hessian: positive also where the information rounds to nothing
 SAMPLE = 10_000  # rows from which a scale is estimated in every round
-POSITIVE_CURVATURE = {
-    ("gaussian", "identity"),
-    ("lognormal", "identity"),
-    ("poisson", "log"),
-    ("gamma", "log"),
-    ("tweedie", "log"),
-    ("bernoulli", "logit"),
-    ("bernoulli", "probit"),
-    ("bernoulli", "cloglog"),
-}
-
-
-def uses_information(noise: Noise) -> bool:
-    """Whether the Fisher information takes the place of the observed second derivative."""
-    if noise._family() == "tweedie" and not 1 <= noise.power <= 2:
-        return True
-    return (noise._family(), noise.link.name) not in POSITIVE_CURVATURE
 
 
 def slopes_of(noise: Noise) -> Slopes:
@@ -55,43 +39,91 @@ def slopes_of(noise: Noise) -> Slopes:
     >>> slopes_of(nl.Poisson())(np.array([0.0, 3.0]), np.array([0.0, 0.0]), np.array([1.0, 2.0]))
     (array([ 1., -4.], dtype=float32), array([1., 2.], dtype=float32))
     """
-    if isinstance(noise, Categorical):
+    if noise.of_classes:
         return Classes()
-    needed = [name for name in open_parameters(noise) if name != noise.spread]
-    if needed:
-        raise ValueError(
-            f"{noise!r}: the gradient depends on {' and '.join(needed)}; state a value, or let `train` estimate it"
-        )
     return OneOutput(noise) if noise.modelled is None else TwoOutputs(noise)
+
+
+class Followed:
+    """A noise whose open parameters follow the predictions of the trees."""
+
+    def __init__(self, noise: Noise, names: tuple[str, ...]) -> None:
+        self.stated, self.noise, self.names = noise, noise, names
+        self.often = names == (noise.spread,)  # a spread alone is found quickly
+        self._round = self._next = 0
+
+    def at(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> Any:
+        """The noise as these predictions have it; what the rows cannot tell stays as it was."""
+        if self.names and (self.often or self._round >= self._next):
+            self._estimate(y, raw, weight)
+            self._next = max(self._round + 1, int(1.5 * self._round))
+        self._round += 1
+        return self.noise
+
+    def _estimate(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> None:
+        some = slice(None, None, max(1, len(y) // SAMPLE))
+        part = None if weight is None else weight[some]
+        if part is not None and not part.any():
+            some, part = slice(None), weight
+        targets = np.asarray(y[some], np.float64)
+        if self.stated.cannot_tell(len(targets), int(np.count_nonzero(targets == 0))) is not None:
+            unknown = [name for name in self.names if getattr(self.noise, name) is None]
+            self.noise = self.noise.with_(**{name: self.noise.parameter(name).start for name in unknown})
+            return
+        found = estimated(self.stated, targets, np.asarray(raw[some], np.float64), part)
+        values = {name: float(getattr(found, name)) for name in self.names}
+        spread = str(self.stated.spread)
+        if spread in values and self.stated.locations[0] < 0:  # residuals may all be zero
+            values[spread] = max(values[spread], 1e-12 * float(np.max(np.abs(targets), initial=1e-30)))
+        self.noise = self.noise.estimated(**values)
+
+    def bent(self) -> Noise:
+        """As it was stated, but for what bends the loss: that as it was last found."""
+        values = {name: getattr(self.noise, name) for name in self.names if name != self.stated.spread}
+        return self.stated.estimated(**{name: value for name, value in values.items() if value is not None})
 
 
 class OneOutput:
     """For noises whose only prediction is the location."""
 
     def __init__(self, noise: Noise) -> None:
-        self.expected = uses_information(noise)
-        self.open = noise.spread is not None and noise.parameters[noise.spread] is None
-        self.follows_scale = self.open and isinstance(noise, Laplace | Huber)
-        self.noise = noise if self.follows_scale or not self.open else noise.estimated(**{noise.spread: 1.0})
-        self.flat = noise.location == "loc" and noise.link.name == "identity"  # one Hessian for all rows
-        self.of_residuals = self.flat and noise._family() != "lognormal"  # nothing but y - raw counts
+        self.expected = not noise.curved
+        unknown = open_parameters(noise)
+        if noise.traits.divided and noise.spread in unknown:
+            unknown = tuple(name for name in unknown if name != noise.spread)
+            self.following = Followed(noise, unknown)
+            self.following.noise = noise.with_(**{str(noise.spread): 1.0})
+        else:
+            self.following = Followed(noise, unknown)
+        anywhere = noise.locations[0] < 0
+        self.in_units = anywhere and noise.spread in unknown  # of the spread: then a Hessian counts rows
+        self.flat = anywhere and noise.link.name == "identity"  # one Hessian for all rows
+        self.of_residuals = self.flat and noise.support is REALS  # nothing but y - raw counts
         self._buffers = Buffers()
         self._hessian = np.empty(0, np.float32)
 
+    @property
+    def noise(self) -> Any:
+        """With its open parameters as they were last followed; a spread that does not matter is 1."""
+        return self.following.noise
+
     def squares(self, y: Numbers) -> Numbers | None:
         """What the raw predictions are to meet, where the nll is half the squared distance from it; else None."""
-        if self.noise._family() not in ("gaussian", "lognormal") or not self.flat or self.noise.scale != 1.0:
+        if not self.flat or self.noise.parameters.get(str(self.noise.spread)) != 1.0:
             return None
-        return y if self.noise._family() == "gaussian" else np.log(y)
+        match self.noise.traits.settled_by:
+            case "squares":
+                return y
+            case "squares of logs":
+                return np.asarray(np.log(y))
+        return None
 
     def __call__(
         self, y: Numbers, raw: Numbers, weight: Numbers | None, team: Team | None = None
     ) -> tuple[Numbers, Numbers]:
         """Gradient and Hessian of each row, times its weight. A Hessian that is the same for all is read-only."""
-        noise, unit = self.noise, 1.0
-        if self.follows_scale:
-            noise = self.noise.estimated(scale=current_scale(self.noise, y, raw, weight))
-            unit = noise.scale**2  # so that the Hessian counts rows, whatever the scale
+        noise = self.following.at(y, raw, weight)
+        unit = getattr(noise, str(noise.spread)) ** 2 if self.in_units else 1.0
         gradient = self._buffers.empty(raw.shape)
         if self.flat and weight is None:
             noise._slopes(y, raw, False, gradient, None, weight=unit, team=team)
@@ -102,7 +134,7 @@ class OneOutput:
         return gradient, hessian
 
     def _same_for_all(self, noise: Noise, unit: float, rows: int) -> Numbers:
-        if len(self._hessian) != rows:  # later ones are the same: with the unit, the scale does not matter
+        if len(self._hessian) != rows or not self.following.often:  # with the unit, the spread does not matter
             gradient, hessian = np.empty(1, np.float32), np.empty(1, np.float32)
             noise._slopes(0.0, 0.0, self.expected, gradient, hessian, weight=unit, least=SMALLEST)
             self._hessian = np.repeat(hessian, rows)
@@ -120,7 +152,7 @@ class TwoOutputs:
     """
 
     def __init__(self, noise: Noise) -> None:
-        self.noise = noise
+        self.following = Followed(noise, open_parameters(noise))
         self.information = SpreadInformation(noise)
         self._buffers = Buffers()
 
@@ -129,17 +161,17 @@ class TwoOutputs:
     ) -> tuple[Numbers, Numbers]:
         """Gradient and Hessian of each row, times its weight: columns for location and log spread."""
         location, log_spread = np.ascontiguousarray(raw[:, 0]), raw[:, 1]
-        noise = with_spread(self.noise, log_spread)
+        noise = with_spread(self.following.at(y, raw, weight), log_spread)
         gradient, hessian = self._buffers.empty(raw.shape, "F"), self._buffers.empty(raw.shape, "F")
         noise._slopes(y, location, True, gradient[:, 0], hessian[:, 0], team=team)
         unit = _mean(hessian[:, 0], weight)
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
         law = noise.given(location)
-        name = str(self.noise.modelled)
+        name = str(self.following.stated.modelled)
         spread = law.parameters[name]
         gradient[:, 1] = law.parameter_gradient(y)[name] * spread
-        np.maximum(self.information(law), np.abs(gradient[:, 1]), out=hessian[:, 1])
+        np.maximum(self.information(law, location, log_spread), np.abs(gradient[:, 1]), out=hessian[:, 1])
         return _finished(gradient, hessian, None if weight is None else weight[:, None])
 
 
@@ -177,17 +209,6 @@ class Classes:
 def _mean(values: Numbers, weight: Numbers | None) -> float:
     mean = float(np.average(values, weights=weight))
     return mean if 0 < mean < np.inf else 1.0
-
-
-def current_scale(noise: Any, y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
-    """The scale that the residuals of some of the rows have now."""
-    some = slice(None, None, max(1, len(y) // SAMPLE))
-    part = None if weight is None else weight[some]
-    if part is not None and not part.any():
-        some, part = slice(None), weight
-    targets = np.asarray(y[some], np.float64)
-    scale = float(estimated(noise, targets, np.asarray(raw[some], np.float64), part).scale)
-    return max(scale, 1e-12 * float(np.max(np.abs(targets), initial=1e-30)))  # residuals may all be zero
 
 
 def _finished(gradient: Numbers, hessian: Numbers, weight: Any) -> tuple[Numbers, Numbers]:

@@ -4,65 +4,53 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions import Gamma, Gaussian, Huber, Laplace, LogNormal, Tweedie
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
-from neglog.distributions.tweedie import kind_of
 
-DRAWS = 50_000  # per node: an error of a percent or few, in what only sets the length of a step
-LOWEST, HIGHEST, NODES = -3.0, 4.0, 15  # of the log of the dispersion at mean one
+DRAWS = 16_000  # per node: an error of a few percent, in what only sets the length of a step
+NODES = 7  # along the location and along the log of the spread
+MARGIN = 1.0  # beyond what was seen, so that not every round needs a new table
 
 
 class SpreadInformation:
     """E[(d nll / d log spread)^2] under the law itself; a number, or one per row.
 
-    A scale's does not depend on where the law lies: 2 for Gaussian and LogNormal, 1 for Laplace, for Huber a number
-    that only its threshold sets. That of Gamma depends on its shape alone. A Tweedie law of mean m is that of mean one,
-    stretched, with the dispersion phi m^(p-2): a function of this one number, tabulated from draws.
+    By the family's formula where it has one. Else it is a function of the raw prediction and the log of the spread,
+    tabulated from draws over the range that they have.
     """
 
     def __init__(self, noise: Noise) -> None:
-        self.noise: Any = noise
-        if isinstance(noise, Huber):
-            self._constant = sampled_information(Huber(0.0, 1.0, noise.delta), "scale")
-        elif isinstance(noise, Tweedie) and kind_of(noise.power) == "compound":
-            self._nodes = np.linspace(LOWEST, HIGHEST, NODES)
-            laws = (Tweedie(1.0, noise.power, float(np.exp(node))) for node in self._nodes)
-            self._logs = np.log([sampled_information(law, "dispersion") for law in laws])
+        self.noise = noise
+        self._ends: Numbers | None = None  # of the table, by axis
 
-    def __call__(self, law: Any) -> Numbers | float:
-        """The information at each row of the law."""
-        match law:
-            case Gaussian() | LogNormal():
-                return 2.0
-            case Laplace():
-                return 1.0
-            case Huber():
-                return self._constant
-            case Gamma():
-                return _of_shape(law)
-            case Tweedie():
-                return self._of_tweedie(law)
-        raise TypeError(f"{type(law).__name__} has no spread that could be predicted")
+    def __call__(self, law: Any, eta: Numbers, log_spread: Numbers) -> Numbers | float:
+        """The information at each row of the law, which these raw predictions make."""
+        known = law.log_spread_information()
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        at = np.stack([np.zeros_like(eta) if self.noise.locations[0] < 0 else eta, log_spread])
+        low, high = at.min(axis=1), at.max(axis=1)
+        if self._ends is None or np.any(low < self._ends[0]) or np.any(high > self._ends[1]):
+            self._tabulate(law, low - MARGIN, high + MARGIN)
+        return self._interpolated(at)
 
-    def _of_tweedie(self, law: Any) -> Numbers | float:
-        kind = kind_of(law.power)
-        if kind == "gamma":
-            return _of_shape(Gamma(shape=1 / law.dispersion))
-        if kind != "compound":
-            return 0.5  # of log scale^2, a quarter of that of log scale; the inverse Gaussian's is the same
+    def _tabulate(self, law: Any, low: Numbers, high: Numbers) -> None:
+        self._ends = np.stack([low, high])
+        axes = np.linspace(low, high, NODES).T
+        eta, log_spread = (axis[..., None] for axis in np.meshgrid(*axes, indexing="ij"))
+        name = str(self.noise.spread)
+        law = law.estimated(**{name: np.exp(log_spread)}).given(eta)
+        y = law.sample((NODES, NODES, DRAWS), rng=0)
         with np.errstate(all="ignore"):
-            at_one = np.log(law.dispersion) + (law.power - 2) * np.log(law.mean())
-        beyond = np.maximum(at_one - HIGHEST, 0.0)  # where jumps are rare the information falls with their number
-        return np.asarray(np.exp(np.interp(at_one, self._nodes, self._logs) - beyond))
+            squares = np.square(law.parameter_gradient(y)[name] * law.parameters[name])
+        self._logs = np.log(np.maximum(np.nanmean(squares, axis=-1), 1e-30))
 
-
-def _of_shape(law: Any) -> Numbers:
-    shape = law.shape
-    return np.asarray(np.maximum(shape**2 * law.variance_log() - shape, 0.5))  # 1/2 for large shapes, more for small
-
-
-def sampled_information(law: Any, name: str) -> float:
-    """The mean square of the derivative in log `name` over draws from the law."""
-    y = law.sample(DRAWS, rng=0)
-    return float(np.mean(np.square(law.parameter_gradient(y)[name] * law.parameters[name])))
+    def _interpolated(self, at: Numbers) -> Numbers:
+        assert self._ends is not None
+        low, high = self._ends
+        place = (at - low[:, None]) / (high - low)[:, None] * (NODES - 1)
+        cell = np.clip(place.astype(int), 0, NODES - 2)
+        (a, b), (i, j) = place - cell, cell
+        near = (1 - b) * self._logs[i, j] + b * self._logs[i, j + 1]
+        far = (1 - b) * self._logs[i + 1, j] + b * self._logs[i + 1, j + 1]
+        return np.asarray(np.exp((1 - a) * near + a * far))

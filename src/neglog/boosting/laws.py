@@ -6,11 +6,9 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
-from neglog.distributions.categorical import Categorical
 from neglog.distributions.parameters import kept
 from neglog.distributions.specification import noise_of
-from neglog.distributions.symmetric import Symmetric
-from neglog.distributions.tweedie import Tweedie
+from neglog.distributions.support import REALS
 
 # Trees add up to any number, so that the inverse of the link must make something of any number.
 WHOLE_LINE = ("identity", "log", "logit", "probit", "cloglog", "softmax")
@@ -20,18 +18,15 @@ def suited(given: str | Noise) -> Noise:
     """The noise, from itself or its text, if trees can be trained with it."""
     noise = noise_of(given)
     link = noise.link.name
-    positive = noise.location == "mean" and not (isinstance(noise, Tweedie) and noise.power == 0)
-    narrow = link not in WHOLE_LINE or (link == "identity" and (positive or noise.location == "p"))
-    if narrow or (link == "log" and noise.location == "p"):
+    low, high = noise.locations
+    if link not in WHOLE_LINE or (link == "identity" and low == 0) or (link == "log" and high == 1):
         raise ValueError(
             f"{noise!r}: trees add up to any number, but under the link {link!r} not every raw prediction has a law; "
             f"use link={noise.default_link!r}"
         )
-    if isinstance(noise, Tweedie) and noise.power == 1 and noise.dispersion is None:
-        raise ValueError(
-            "Tweedie of power 1 lives on the multiples of its dispersion, which can be neither estimated nor "
-            "predicted; state dispersion=..., or use Poisson for counts"
-        )
+    objection = noise.cannot_tell(2, 1)  # from targets of both sorts
+    if objection is not None:
+        raise ValueError(objection)
     for name, value in noise.parameters.items():
         if np.ndim(value) and name != noise.location:
             raise ValueError(f"{type(noise).__name__}: {name} must be one number, not an array of {np.shape(value)}")
@@ -45,13 +40,13 @@ def open_parameters(noise: Noise) -> tuple[str, ...]:
 
 
 def is_real_valued(noise: Noise) -> bool:
-    """Whether the noise is one of numbers with any sign and any digits: Gaussian, Laplace, Huber."""
-    return isinstance(noise, Symmetric)
+    """Whether the noise is one of numbers with any sign and any digits, as Gaussian noise is."""
+    return noise.support is REALS
 
 
 def outputs_of(noise: Noise, classes: int = 0) -> int:
     """How many raw predictions a row has."""
-    if isinstance(noise, Categorical):
+    if noise.of_classes:
         return classes
     return 1 if noise.modelled is None else 2
 
@@ -59,7 +54,7 @@ def outputs_of(noise: Noise, classes: int = 0) -> int:
 def with_spread(noise: Noise, log_spread: Numbers) -> Any:
     """The noise with its modelled parameter filled in, row by row."""
     with np.errstate(over="ignore", under="ignore"):
-        return noise.unmodelled().estimated(**{noise.modelled: kept(np.exp(log_spread))})
+        return noise.unmodelled().estimated(**{str(noise.modelled): kept(np.exp(log_spread))})
 
 
 def law_of(noise: Noise, raw: Numbers) -> Any:

@@ -11,7 +11,6 @@ from neglog.boosting.laws import law_of, outputs_of
 from neglog.boosting.rows import Features, codes_of, labels_of, read_new
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
-from neglog.distributions.categorical import Categorical
 
 
 class Library(Protocol):
@@ -75,9 +74,11 @@ class BoostedModel:
         return law_of(self.noise, self.raw_prediction(X, offset=offset, exposure=exposure))
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """The mean of y for each row of X; for classes, their probabilities."""
+        """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
+        probabilities.
+        """
         law = self.distribution(X, offset=offset, exposure=exposure)
-        return np.asarray(law.p if isinstance(law, Categorical) else law.mean())
+        return np.asarray(law.p if law.of_classes else law.point())
 
     def nll(self, X: Any, y: ArrayLike | str, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """-log p of each y at its row of X in nats, every constant included; +inf outside the support."""

@@ -13,7 +13,6 @@ from neglog.design.faults import first_rows
 from neglog.design.tables import as_table, quoted
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
-from neglog.distributions.categorical import Categorical
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.row_values import checked, class_offsets, combined_offset
 
@@ -63,20 +62,20 @@ class Rows:
 
 
 def read_rows(
-    X: Any, y: Any, noise: Noise, given: Mapping[str, Any], classes: Numbers | None = None
+    X: Any, y: Any, noise: Noise, given: Mapping[str, Any], classes: Numbers | None = None, *, whole: bool = True
 ) -> tuple[Rows, Features, Numbers | None]:
     """Rows, features and the labels of the classes (those given, or all that y has)."""
     named = {what: name for what in AHEAD if isinstance(name := given.get(what), str)}
     X, values = _split(X, {"y": y, **given}, noise)
     labels = values["y"]
-    if isinstance(noise, Categorical):
+    if noise.of_classes:
         if classes is None:
             make_target(noise, labels, None, None)  # which says what is wrong with a single class
             classes = np.unique(labels)
         codes = codes_of(labels, classes)
     else:
         codes = labels
-        make_target(noise.unmodelled(), codes, None, None)  # refuses labels outside the support
+        make_target(noise.unmodelled(), codes, None, None, whole=whole)  # refuses labels outside the support
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one row must count")
@@ -117,7 +116,7 @@ def codes_of(labels: Numbers, classes: Numbers) -> Numbers:
 def labels_of(X: Any, y: Any, noise: Noise) -> Numbers:
     """Labels as they are for classes, as float64 for all other noises."""
     raw = column(X, y, "y", numeric=False)
-    if isinstance(noise, Categorical):
+    if noise.of_classes:
         return raw
     if raw.dtype.kind in "iub" and is_real_valued(noise):
         raise TypeError(
@@ -169,7 +168,7 @@ def _split(X: Any, columns: Mapping[str, Any], noise: Noise) -> tuple[Any, dict[
             found[what] = None
         elif what == "y":
             found[what] = labels_of(X, values, noise)
-        elif what == "offset" and isinstance(noise, Categorical):
+        elif what == "offset" and noise.of_classes:
             found[what] = values
         else:
             found[what] = column(X, values, what)
@@ -201,7 +200,7 @@ def read_valid(valid: Any, rows: Rows, features: Features, noise: Noise, classes
     try:
         X = valid[0]
         values = beside(X, {name: given.get(name) for name in BESIDE}, features.named)
-        held, own, _ = read_rows(X, valid[1], noise, values, classes)
+        held, own, _ = read_rows(X, valid[1], noise, values, classes, whole=False)  # these need not tell all
         if own.count != features.count or (features.names and own.names and own.names != features.names):
             held = Rows(features.read(held.X), held.y, held.weight, held.offset)
     except (ValueError, TypeError) as error:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from neglog.boosting.derivatives import Slopes, slopes_of
-from neglog.boosting.estimation import Start, estimated, level_of, start_of
+from neglog.boosting.estimation import Start, estimated, level_of, start_fit, start_of
 from neglog.boosting.laws import open_parameters, suited
 from neglog.boosting.model import BoostedModel, Library
 from neglog.boosting.nats import mean_nats
@@ -68,13 +68,14 @@ class Boosting:
 
     def grown(self, start: Start, train: Rows, valid: Rows | None = None, stopping: int | None = None) -> Grown:
         """Trees on these rows."""
-
-        def nats(y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
-            return mean_nats(start.noise, y, raw, weight)
-
         parts = [None if rows is None else Part(rows, start.scores(len(rows), rows.offset)) for rows in (train, valid)]
         assert parts[0] is not None
         slopes = slopes_of(start.noise)
+        following = getattr(slopes, "following", None)
+
+        def nats(y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
+            return mean_nats(start.noise if following is None else following.bent(), y, raw, weight)
+
         return self.trainer.grow(self.params, parts[0], parts[1], slopes, nats, self.rounds, stopping, self.options)
 
     def raw(self, start: Start, grown: Grown, rows: Rows) -> Numbers:
@@ -125,7 +126,7 @@ def train(
     elif isinstance(valid, float):
         seen, held = _divided(rows, _share(valid, len(rows)), seed)
     else:
-        seen, held = rows, read_valid(valid, rows, features, start_noise(noise), classes)
+        seen, held = rows, read_valid(valid, rows, features, noise, classes)
     boosting = Boosting(trainer, dict(params or {}), num_boost_round, options)
     is_open = bool(open_parameters(noise)) or noise.modelled is not None
     if is_open and held is None and len(rows) >= MANY:
@@ -139,20 +140,23 @@ def train(
         known = seen if held is None else held
         raw = boosting.out_of_fold(start, rows, folds, seed) if held is None else boosting.raw(start, grown, held)
         if noise.modelled:
-            found, level = start.noise, level_of(start.noise, known.y, raw, known.weight)
+            level = level_of(noise, known.y, raw, known.weight)
             raw[:, 1] += level
             intercept[1] += level
+            found = estimated(noise, known.y, raw, known.weight)
         else:
-            # where no held-out label is 0 the power cannot be told again; that of the start stays
-            told = "power" not in open_parameters(noise) or (known.y == 0).any()
-            found = estimated(noise if told else start.noise, known.y, raw, known.weight)
+            # what held-out labels cannot tell, those of the training tell
+            told = noise.cannot_tell(len(known), int(np.count_nonzero(known.y == 0))) is None
+            found = estimated(noise, known.y, raw, known.weight) if told else _from_start(noise, seen, known, raw)
         nats = mean_nats(found, known.y, raw, known.weight)
     return BoostedModel(trainer, grown.booster, found, intercept, features, grown.rounds, classes, nats)
 
 
-def start_noise(noise: Noise) -> Noise:
-    """The noise as it is checked against held-out labels: these need not tell its power."""
-    return noise.estimated(power=1.5) if "power" in open_parameters(noise) else noise
+def _from_start(noise: Noise, seen: Rows, known: Rows, raw: Numbers) -> Noise:
+    """What bends the loss as the intercept-only fit has it, the spread by the rows that are known."""
+    null = start_fit(noise, seen.y, seen.weight, seen.offset).noise
+    bends = {name: getattr(null, name) for name in open_parameters(noise) if name != noise.spread}
+    return estimated(noise.with_(**bends), known.y, raw, known.weight)
 
 
 def _share(valid: float, rows: int) -> int:

@@ -25,18 +25,7 @@ from neglog.comparison.recorded import Facts, facts_of
 from neglog.design import is_formula, row_count
 from neglog.design.design import Design
 from neglog.design.selection import take_rows
-from neglog.distributions import (
-    Bernoulli,
-    Categorical,
-    Flat,
-    Gamma,
-    Gaussian,
-    Huber,
-    Laplace,
-    LogNormal,
-    Poisson,
-    Tweedie,
-)
+from neglog.distributions import FAMILIES, Categorical, Flat, Gaussian
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.engines.blas import one_blas_thread
@@ -48,7 +37,6 @@ from neglog.streaming.first_pass import opened_source
 from neglog.streaming.pieces import fold_of
 from neglog.streaming.watching import tells
 
-NOISES = (Gaussian, Laplace, Huber, LogNormal, Poisson, Gamma, Tweedie, Bernoulli)
 SETTINGS = {"intercept": True, "missing": "error", "rare": 0}  # which `nl.fit` has by default
 PRECISE = 1e-6  # the tol that `nl.fit` has by default
 
@@ -149,7 +137,7 @@ def _compared_table(
     counted = data.counted()
     facts = None if labels else facts_of(target)  # of all rows: a fit looks at all
     admitted, refused = _admitted(_tried(noises, labels), facts, given["exposure"] is not None)
-    if isinstance(admitted[0], Categorical) and len(np.unique(target)) < 2:
+    if admitted[0].of_classes and len(np.unique(target)) < 2:
         raise ValueError("no noise can explain y: it has one class only")
     if not 2 <= folds <= counted.design.rows:
         raise ValueError(f"folds must be between 2 and the number of rows, {counted.design.rows}, but is {folds}")
@@ -183,7 +171,7 @@ def _compared_source(
         if not task.engine.design.columns and is_open(prior):
             prior = Flat()
         tried = _tried(noises, facts is None)
-        if facts is not None and any(isinstance(noise, Categorical) for noise in tried):
+        if facts is not None and any(noise.of_classes for noise in tried):
             raise ValueError(
                 "where X is not in memory, Categorical noise is compared for a column of text only; y holds numbers: "
                 "nl.fit takes them as classes"
@@ -219,7 +207,14 @@ def _has_labels(X: Any, y: Any) -> bool:
 def _tried(noises: Sequence[str | Noise] | None, labels: bool) -> list[Noise]:
     if noises is not None:
         return [noise_of(noise) for noise in noises]
-    return [Categorical()] if labels else [family() for family in NOISES]
+    return [Categorical()] if labels else candidates()
+
+
+def candidates() -> list[Noise]:
+    """Every noise of numbers that is registered, with all its parameters open but those that its family states."""
+    families = sorted(FAMILIES.values(), key=lambda family: family.__name__)
+    noises = [family() for family in families if issubclass(family, Noise)]
+    return [noise for noise in noises if not noise.of_classes]
 
 
 def _admitted(noises: list[Noise], facts: Facts | None, exposure: bool) -> tuple[list[Noise], dict[str, str]]:
@@ -227,12 +222,12 @@ def _admitted(noises: list[Noise], facts: Facts | None, exposure: bool) -> tuple
     admitted, refused = [], {}
     for noise in noises:
         if facts is None:
-            reason = None if isinstance(noise, Categorical) else "y holds labels, not numbers"
+            reason = None if noise.of_classes else "y holds labels, not numbers"
         else:
             reason = facts.against(noise)
         if reason is None and exposure and noise.link.name != "log":
             reason = f"exposure multiplies the mean, which needs the log link, but its link is {noise.link.name}"
-            if "log" in noise._links() and not isinstance(noise, Laplace):  # which is fitted by its identity alone
+            if "log" in noise._links() and noise.smooth:  # or it is fitted by its identity alone
                 reason += f"; to try it nevertheless, name it as {type(noise).__name__.lower()}(link='log')"
         if reason is None:
             admitted.append(noise)
@@ -281,7 +276,7 @@ def _compared(
     progress: Any,
 ) -> Comparison:
     rng = np.random.default_rng(seed)
-    labels = isinstance(noises[0], Categorical)
+    labels = noises[0].of_classes
     width, resolution = CLASSES if facts is None or labels else facts.cell_width()
     rows, weight = counted.design.rows, counted.values["sample_weight"]
     weight = np.ones(rows) if weight is None else weight
@@ -322,7 +317,7 @@ def _score_fold(
         score.converged = False
         score.notes.append(fitted.message)
     law = fitted.distribution(test.design, **{name: test.values[name] for name in ("offset", "exposure")})
-    if isinstance(score.noise, Categorical):
+    if score.noise.of_classes:
         known = {label: k for k, label in enumerate(fitted.classes.tolist())}
         absent = sorted({str(label) for label in test.y.tolist() if label not in known})
         if absent:
@@ -332,7 +327,7 @@ def _score_fold(
         score.transform[places] = np.nan  # classes have no order in which one could be too high
         return
     score.nll[places], score.transform[places] = scored(law, test.y, width, rng)
-    score.predicted[places] = law.mean()
+    score.predicted[places] = law.point()
 
 
 def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: Callable[[Noise], Fit]) -> Fit:

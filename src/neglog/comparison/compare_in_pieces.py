@@ -8,7 +8,7 @@ import numpy as np
 from neglog.comparison.cells import scored
 from neglog.comparison.comparison import Score, Totals
 from neglog.comparison.recorded import Facts, facts_of
-from neglog.distributions import Categorical, Gaussian, Tweedie
+from neglog.distributions import Categorical, Gaussian
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.files import kind_of_type
@@ -64,11 +64,9 @@ def target_facts(task: Task) -> Facts:
 def under(task: StreamedTask, noise: Noise) -> StreamedTask:
     """The same rows under another noise."""
     small, old = task.small, task.small.target
-    if isinstance(noise, Categorical):
+    if noise.of_classes:
         return task
-    stated = noise.estimated(power=1.5) if isinstance(noise, Tweedie) and noise.power is None else noise
-    target = make_target(stated, old.raw, old.w, old.p)
-    target.noise = noise
+    target = make_target(noise, old.raw, old.w, old.p, whole=False)
     small = replace(small, target=target, engine=_reloaded(small.engine, target))
     sums = task.pieces.without_columns().total(task_sums, target)
     whole = condensed(target, sums)
@@ -182,12 +180,12 @@ def score_piece(
         part = engine.take(rows)
         for i, fits in enumerate(fitted):
             law = fits[k].noise.given(part.predict(fits[k].theta))
-            if law._family() == "categorical":
+            if law.of_classes:
                 nll[rows, i], predicted[rows, i] = law.nll(y[rows]), law.p.max(axis=1)
                 transform[rows, i] = np.nan
             else:
                 nll[rows, i], transform[rows, i] = scored(law, y[rows], width, rng)
-                predicted[rows, i] = law.mean()
+                predicted[rows, i] = law.point()
     impossible = np.count_nonzero(~np.isfinite(nll), axis=0)
     ones = np.column_stack([np.ones(engine.rows), np.where(np.isfinite(nll), nll, 0.0)])
     sums = np.stack([np.outer(w @ ones, np.eye(1, count + 1)[0]), (ones * (w**2)[:, None]).T @ ones])

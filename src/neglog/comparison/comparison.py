@@ -8,7 +8,6 @@ import numpy as np
 
 from neglog.comparison.recipes import Recipe
 from neglog.comparison.verdict import sentence, with_error
-from neglog.distributions import Categorical
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.printing import as_text
@@ -204,7 +203,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        numeric = not isinstance(self.best, Categorical)
+        numeric = not self.best.of_classes
         deciles = {}
         for score in self.scores if numeric else ():
             observed, predicted = score.by_decile(self.y)

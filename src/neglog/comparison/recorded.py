@@ -1,13 +1,14 @@
 """What decides which noises can explain a target, and how finely it was recorded: counts that can be added."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neglog.distributions import Bernoulli, Categorical, Gamma, LogNormal, Poisson, Tweedie
 from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
+from neglog.distributions.registry import FAMILIES
+from neglog.distributions.support import Support
 
 STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001)  # in which people record numbers
 
@@ -17,16 +18,15 @@ class Facts:
     """How many targets there are of each sort."""
 
     rows: int
-    negative: int
     zeros: int
-    no_counts: int  # negative or not whole
-    not_binary: int
+    outside: dict[Support, int]  # how many are not in it
     off_grid: Numbers  # for each of STEPS
     nearest: float  # the least absolute value that is not 0
 
     def __add__(self, other: "Facts") -> "Facts":
-        sums = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)}
-        return Facts(**{**sums, "nearest": min(self.nearest, other.nearest)})
+        outside = {support: count + other.outside[support] for support, count in self.outside.items()}
+        nearest = min(self.nearest, other.nearest)
+        return Facts(self.rows + other.rows, self.zeros + other.zeros, outside, self.off_grid + other.off_grid, nearest)
 
     @property
     def step(self) -> float | None:
@@ -49,25 +49,12 @@ class Facts:
 
     def against(self, noise: Noise) -> str | None:
         """Why the noise cannot explain these targets."""
-        match noise:
-            case Categorical():
-                return None
-            case Poisson():
-                bad, what = self.no_counts, "are no counts 0, 1, 2, …"
-            case Bernoulli():
-                bad, what = self.not_binary, "are neither 0 nor 1"
-            case Gamma() | LogNormal():
-                bad, what = self.negative + self.zeros, "are 0 or less" if self.negative else "are 0"
-            case Tweedie():
-                bad, what = self.negative, "are negative"
-                if not bad and noise.power is None and not 0 < self.zeros < self.rows:
-                    return (
-                        "its power can be estimated only where some targets are 0 and some are not; to try it "
-                        "nevertheless, state one, as in tweedie(power=1.5)"
-                    )
-            case _:
-                return None
-        return f"{bad:,} of {self.rows:,} targets {what}" if bad else None
+        if noise.of_classes:
+            return None
+        bad = self.outside.get(noise.support, 0)
+        if bad:
+            return f"{bad:,} of {self.rows:,} targets {noise.support.others}"
+        return noise.cannot_tell(self.rows, self.zeros) if noise.unknown else None
 
 
 def facts_of(y: Any) -> Facts:
@@ -77,13 +64,17 @@ def facts_of(y: Any) -> Facts:
     others = size[size > 0]
     return Facts(
         len(y),
-        int(np.count_nonzero(y < 0)),
         int(np.count_nonzero(y == 0)),
-        int(np.count_nonzero((y < 0) | (y != np.round(y)))),
-        int(np.count_nonzero((y != 0) & (y != 1))),
+        {support: int(np.count_nonzero(~support.contains(y))) for support in supports()},
         _off_grid(y),
         float(others.min()) if len(others) else np.inf,
     )
+
+
+def supports() -> list[Support]:
+    """Those of all noises that are registered."""
+    noises = (family for family in FAMILIES.values() if issubclass(family, Noise))
+    return list(dict.fromkeys(family(**example).support for family in noises for example in family.examples))
 
 
 def _off_grid(y: Numbers) -> Numbers:

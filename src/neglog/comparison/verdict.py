@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neglog.distributions import FAMILIES, Categorical
+from neglog.distributions import FAMILIES
 from neglog.distributions.base import Noise
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _ranking(comparison: "Comparison") -> str:
 
 
 def _uneven(best: "Score") -> bool:
-    return not isinstance(best.noise, Categorical) and best.ks > 1.63 / np.sqrt(len(best.transform)) + UNEVEN
+    return not best.noise.of_classes and best.ks > 1.63 / np.sqrt(len(best.transform)) + UNEVEN
 
 
 def _hint(comparison: "Comparison") -> str:

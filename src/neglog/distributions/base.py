@@ -282,6 +282,34 @@ class Noise(Distribution):
         return tuple(own.name for own in self.beside_location() if self.__dict__[f"_{own.name}"] is None)
 
     @property
+    def locations(self) -> tuple[float, float]:
+        """Between which the location may lie."""
+        contains = self.parameter(self.location).domain.contains
+        return (-np.inf if contains(-1.0) else 0.0), (np.inf if contains(2.0) else 1.0)
+
+    @property
+    def certain(self) -> tuple[float, ...]:
+        """Ends of the support at which y may be certain, as a count is of 0 where the mean is: it has mass there."""
+        if self.measure == "density":
+            return ()
+        return tuple(end for end, own in zip(self.bounds, self.support.ends, strict=True) if own)
+
+    def log_spread_information(self) -> Any:
+        """E[(d nll / d log spread)^2], the Fisher information about the log of the spread; None where there is no
+        formula for it, and draws have to tell.
+        """
+        return None
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether y holds labels, and a row has one raw prediction for each."""
+        return self.link.name == "softmax"
+
+    def cannot_tell(self, rows: int, zeros: int) -> str | None:
+        """Why what the noise leaves open cannot be told from so many targets, of which so many are 0; or None."""
+        return None
+
+    @property
     def smooth(self) -> bool:
         """False: the nll has kinks, and solvers that need curvature must not use it."""
         return self.traits.smooth
@@ -483,6 +511,10 @@ class Noise(Distribution):
     def loss_scale(self) -> Any:
         """How much loss is one nat: nll = loss / loss_scale + a term without the prediction."""
         return 1.0
+
+    def loss_at(self, eta: ArrayLike, y: ArrayLike) -> Any:
+        """The loss of each y at a raw prediction: half the unit deviance where there is one."""
+        return self.loss(y, self.link.inverse(eta))
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         """The unit deviance: twice the nats lost by predicting `mean` instead of y, at dispersion one."""

@@ -41,6 +41,7 @@ class Bernoulli(Noise):
     )
     default_link = "logit"
     examples = ({"p": 0.5}, {"p": 0.03}, {"p": 0.9})
+    deviance_per_loss = 2.0
     summary = ("log loss", "")
 
     def __init__(self, p: Value = None, *, link: str = "logit") -> None:
@@ -100,6 +101,10 @@ class Bernoulli(Noise):
     @quiet
     def loss_scale(self) -> Any:
         return 1.0
+
+    def loss_at(self, eta: ArrayLike, y: ArrayLike) -> Any:
+        """Half the unit deviance, of shares too."""
+        return 0.5 * self.deviance(y, self.link.inverse(eta))
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         y, mean = as_numbers(y, "y"), as_numbers(mean, "mean")

@@ -34,7 +34,7 @@ class Gamma(Noise):
 
     support = POSITIVE_NUMBERS
     otherwise = "a Tweedie noise takes zeros"
-    traits = Traits(log_concave=("log", "inverse"), settled_by="gamma")
+    traits = Traits(log_concave=("log", "inverse"), divided=True, settled_by="gamma")
     default_link = "log"
     examples = ({"mean": 1.0, "shape": 1.0}, {"mean": 30.0, "shape": 0.4}, {"mean": 0.02, "shape": 55.0})
     deviance_per_loss = 2.0
@@ -86,6 +86,11 @@ class Gamma(Noise):
     def variance_log(self) -> Any:
         """The variance of log y."""
         return self._over_shape(special.polygamma(1, self._known("shape")))
+
+    def log_spread_information(self) -> Any:
+        """1/2 for large shapes, more for small ones."""
+        shape = self._known("shape")
+        return np.maximum(np.square(shape) * self.variance_log() - shape, 0.5)
 
     def _entropy(self) -> Any:
         shape = self._known("shape")

@@ -35,7 +35,7 @@ class Gaussian(Symmetric, Prior):
         Parameter("scale", POSITIVE_OR_INFINITE, role=Role.SPREAD, precision=-0.5),
     )
 
-    traits = Traits(log_concave=("identity",), settled_by="squares")
+    traits = Traits(log_concave=("identity",), divided=True, settled_by="squares")
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": -3.0, "scale": 0.2}, {"loc": 1e6, "scale": 50.0})
     deviance_per_loss = 1.0
     summary = ("squared error", "ridge (L2)")
@@ -67,6 +67,9 @@ class Gaussian(Symmetric, Prior):
 
     def _entropy(self) -> Any:
         return self._over_shape(np.log(self._known("scale")) + HALF_LOG_TWO_PI + 0.5)
+
+    def log_spread_information(self) -> Any:
+        return 2.0
 
     @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:

@@ -63,6 +63,9 @@ class Laplace(Symmetric, Prior):
     def _entropy(self) -> Any:
         return self._over_shape(1 + np.log(2 * self._known("scale")))
 
+    def log_spread_information(self) -> Any:
+        return 1.0
+
     @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         z, scale = self._standardised(as_numbers(y, "y")), self._known("scale")

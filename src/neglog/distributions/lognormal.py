@@ -35,7 +35,7 @@ class LogNormal(Noise):
 
     support = POSITIVE_NUMBERS
     otherwise = "a Tweedie noise takes zeros, a Gaussian any number"
-    traits = Traits(log_concave=("identity",), predicts="mean of log {y}", settled_by="squares of logs")
+    traits = Traits(log_concave=("identity",), predicts="mean of log {y}", divided=True, settled_by="squares of logs")
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})
     summary = ("squared log error", "")
@@ -99,6 +99,9 @@ class LogNormal(Noise):
     def _entropy(self) -> Any:
         return self.mean_log() + self._constant() + 0.5
 
+    def log_spread_information(self) -> Any:
+        return 2.0
+
     @quiet
     def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
         z, scale = self._standardised(as_numbers(y, "y")), self._known("scale")
@@ -107,6 +110,11 @@ class LogNormal(Noise):
     def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
         """The squared difference of the logs; infinite where only one of the two is positive."""
         return elementwise_loss(lambda y, f: np.square(np.log(y) - np.log(f)), y, prediction)
+
+    def loss_at(self, eta: ArrayLike, y: ArrayLike) -> Any:
+        """The prediction on the scale of y is the median."""
+        with np.errstate(all="ignore"):
+            return self.loss(y, np.exp(np.asarray(eta)))
 
     @property
     @quiet

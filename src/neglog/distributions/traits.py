@@ -8,6 +8,7 @@ class Traits:
     """log_concave  the links under which the nll is convex in the raw prediction
     smooth       False: the nll has kinks, and solvers that need curvature must not use it
     steady       False: the curvature jumps, so that one Newton step says little about the next
+    divided      the spread divides the loss by a dispersion, so that where the loss is least does not depend on it
     repeats      a row of precision p was observed p times: y is a rate, or a share of p trials
     predicts     what the location is, in words
     settled_by   the accelerator that fits it (likelihood/targets.py); None for the solver that takes any noise
@@ -17,6 +18,7 @@ class Traits:
     log_concave: tuple[str, ...] = ()
     smooth: bool = True
     steady: bool = True
+    divided: bool = False
     repeats: bool = False
     predicts: str = "mean of {y}"
     settled_by: str | None = None

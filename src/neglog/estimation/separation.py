@@ -8,6 +8,7 @@ for every other class k. A linear programme finds one, or proves that there is n
 import numpy as np
 
 from neglog.distributions.arrays import Numbers
+from neglog.distributions.base import Noise
 from neglog.likelihood.task import Task
 
 SOME = 5_000  # rows to look at first
@@ -16,8 +17,6 @@ SECONDS = 20.0  # that it may take: it looks for the reason of what did not conv
 TOLERANCE = 1e-6  # of a linear programme
 ROUNDS = 20  # of which each adds rows
 ADDED = 500  # rows of a piece that are added at a time
-FAMILIES = ("bernoulli", "poisson", "tweedie", "softmax")
-BOUNDED = ("identity", "sqrt")  # links whose raw predictions end where the means do: none goes on for ever
 
 
 def separating_direction(task: Task) -> Numbers | None:
@@ -26,8 +25,9 @@ def separating_direction(task: Task) -> Numbers | None:
     Some of the rows are looked at first: where they are not separated, all of them are not either. Else rows that speak
     against what was found are added until none does, which takes few rounds.
     """
-    flat, loss = task.penalty.flat, task.target.loss
-    if loss.family not in FAMILIES or loss.link in BOUNDED or not flat.any():
+    flat, loss, noise = task.penalty.flat, task.target.loss, task.target.noise
+    endless = noise.of_classes or any(_towards(noise, end) for end in noise.certain)
+    if not endless or not flat.any():
         return None
     some = task.in_memory()
     rows = np.arange(some.engine.rows) if some.engine.weight is None else np.flatnonzero(some.engine.weight)
@@ -118,11 +118,17 @@ def _constraints(task: Task, X: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:
 
 def _signs(task: Task, y: Numbers) -> Numbers:
     """In which direction the raw prediction of a row may go for ever, NaN where in none."""
-    loss = task.target.loss
-    if loss.family == "bernoulli" and loss.link != "log":
-        return np.where((y == 0) | (y == 1), 2 * y - 1, np.nan)
-    # where the mean is 0: at minus or plus infinity; with the log link no raw prediction of a one lies above 0
-    return np.where(y == 0, -1.0 if loss.link == "log" else 1.0, np.nan)
+    signs = np.full(len(y), np.nan)
+    for end in task.target.noise.certain:
+        signs[y == end] = _towards(task.target.noise, end) or np.nan
+    return signs
+
+
+def _towards(noise: Noise, end: float) -> float:
+    """The sign of the raw predictions whose location comes ever nearer to this end; 0 where none does, because the link
+    ends where the locations do.
+    """
+    return next((sign for sign in (1.0, -1.0) if noise.link.inverse(sign * np.inf) == end), 0.0)
 
 
 def _programme(gains: Numbers, fixed: Numbers) -> Numbers | None:

@@ -15,7 +15,6 @@ from neglog.design.design import Design
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Noise, Prior
-from neglog.distributions.categorical import Categorical
 from neglog.engines.blas import quiet_blas
 from neglog.engines.memory import Memory
 from neglog.estimation.diagnosis import diagnose
@@ -166,7 +165,7 @@ def prepare(
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
     _check_settings(prior, tol, max_iter)
-    classes = isinstance(noise, Categorical)
+    classes = isinstance(noise, Noise) and noise.of_classes
     by_class = given["offset"] if classes else None
     if by_class is not None:
         check_index(X, by_class, "offset")

@@ -35,8 +35,8 @@ ACCELERATORS: dict[str | None, type[Target]] = {
 }
 
 
-def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Target:
-    """The target of a noise."""
+def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None, *, whole: bool = True) -> Target:
+    """The target of a noise; what can be told from all rows only is not asked of a part of them."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
     if noise.modelled:
@@ -44,7 +44,7 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Tar
             f"{noise!r}: {noise.modelled}={MODEL!r} asks for a prediction of the {noise.modelled} for each row, which "
             "neglog.lightgbm.train and neglog.xgboost.train give; a fit takes a number, or None to estimate one"
         )
-    if noise.traits.settled_by != "classes" and not all_finite(y):
+    if not noise.of_classes and not all_finite(y):
         bad = np.flatnonzero(~np.isfinite(y))
         raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
     for name, value in noise.parameters.items():
@@ -53,4 +53,8 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None) -> Tar
                 f"{type(noise).__name__}: {name} must be one number in a fit, not an array of shape {np.shape(value)}; "
                 f"rows of different dispersion take precision="
             )
-    return ACCELERATORS[noise.traits.settled_by](noise, y, w, p)
+    target = ACCELERATORS[noise.traits.settled_by](noise, y, w, p)
+    objection = noise.cannot_tell(len(y), int(np.count_nonzero(y == 0))) if whole and noise.unknown else None
+    if objection is not None:
+        raise ValueError(objection)
+    return target

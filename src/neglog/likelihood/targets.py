@@ -102,8 +102,8 @@ class Target:
     @property
     def locations(self) -> tuple[float, float]:
         """Between which the location of the noise may lie."""
-        contains = self.noise.parameter(self.noise.location).domain.contains
-        return (-np.inf if contains(-1.0) else 0.0), (np.inf if contains(2.0) else 1.0)
+        low, high = self.noise.locations
+        return low, high
 
     @property
     def open(self) -> tuple[str, ...]:

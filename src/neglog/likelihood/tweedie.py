@@ -26,20 +26,8 @@ class Compound(Amounts):
     def check(self) -> None:
         noise, y = self.noise, self.raw
         self.power = 1.5 if noise.power is None else float(noise.power)
-        if self.power == 0:
-            return
-        if self.power == 1 and noise.dispersion is None:
-            raise ValueError(
-                "Tweedie of power 1 lives on the multiples of its dispersion, which a fit cannot estimate; "
-                "state dispersion=..., or use Poisson for counts"
-            )
-        require_amounts(noise, y)
-        if noise.power is None and not (np.any(y == 0) and np.any(y > 0)):
-            everywhere = "no y is 0" if np.all(y > 0) else "no y is above 0"
-            raise ValueError(
-                "the power of a Tweedie noise can be estimated only where some y are 0 and some are not, "
-                f"but {everywhere}; state power=..., or use Gamma for amounts that are never 0"
-            )
+        if self.power != 0:
+            require_amounts(noise, y)
 
     @property
     def ridged(self) -> bool:
@@ -128,10 +116,6 @@ class Compound(Amounts):
         below = np.exp(b * log_mean)
         above = below * np.exp(log_mean)
         return np.asarray(above / a * (1 / a - log_mean) - y * below / b * (1 / b - log_mean))
-
-    @property
-    def locations(self) -> tuple[float, float]:
-        return (-np.inf if self.power == 0 else 0.0), np.inf
 
     @property
     def profiled(self) -> bool:  # type: ignore[override]

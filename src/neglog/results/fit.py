@@ -45,15 +45,7 @@ COMPUTED = (
 
 def row_losses(noise: Any, eta: Numbers, y: Numbers) -> Numbers:
     """Half the unit deviance of each row at its raw prediction where there is one, else the loss."""
-    law = noise.given(eta)
-    location = law.parameters[law.location]
-    match law._family():
-        case "lognormal":
-            return np.asarray(noise.loss(y, np.exp(location)))
-        case "bernoulli":
-            return np.asarray(0.5 * noise.deviance(y, location))
-        case _:
-            return np.asarray(noise.loss(y, location))
+    return np.asarray(noise.loss_at(eta, y))
 
 
 def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:
@@ -188,8 +180,6 @@ class Fit:
     def deviance(self) -> float:
         """Twice the loss over the sample at dispersion one, where the noise has a deviance."""
         per_loss = self.noise.deviance_per_loss
-        if self.noise._family() == "bernoulli":
-            per_loss = 2.0
         if per_loss is None:
             raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
         return float(per_loss * self._task.total(sample_loss, self.noise, self._answer.theta))
@@ -311,9 +301,11 @@ class Fit:
         return self.noise.given(self.raw_prediction(X, offset=offset, exposure=exposure))
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """The mean of y for each row of X; for classes, their probabilities."""
+        """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
+        probabilities.
+        """
         law = self.distribution(X, offset=offset, exposure=exposure)
-        return np.asarray(law.p if law._family() == "categorical" else law.mean())
+        return np.asarray(law.p if law.of_classes else law.point())
 
     def predict_to(
         self,
@@ -361,14 +353,14 @@ class Fit:
         if not hasattr(self, "_task"):
             return dict(self.__dict__)
         kept = [*STATED, *COMPUTED]
-        if hasattr(self.noise, "p") and self.noise._family() == "categorical":
+        if self.noise.of_classes:
             kept.append("classes")
         return {name: getattr(self, name) for name in kept}
 
     def without_data(self) -> "Fit":
         """What predictions need, and nothing that would have to be computed: to be sent to workers."""
         other = object.__new__(type(self))
-        names = [*STATED, *(["classes"] if self.noise._family() == "categorical" else [])]
+        names = [*STATED, *(["classes"] if self.noise.of_classes else [])]
         other.__dict__.update({name: getattr(self, name) for name in names})
         return other
 

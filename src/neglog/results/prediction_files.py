@@ -31,7 +31,7 @@ def predict_file(
 
     `named` says which columns are exposure and offset, `keep` which are copied; `tell` hears how many rows are done.
     """
-    if levels and fit.noise._family() == "categorical":
+    if levels and fit.noise.of_classes:
         raise ValueError("classes have no quantiles; leave them out")
     writers = {".parquet": _write_parquet, ".csv": _write_csv}
     if output is not None and output.suffix.lower() not in writers:
@@ -61,9 +61,9 @@ def _columns(fit: Fit, table: Any, levels: list[float], named: dict[str, str], k
     """Predictions for the rows of a table, beside the columns that are copied."""
     law = fit.distribution(table, **named)
     columns: dict[str, Any] = {name: table.column(name) for name in keep}
-    if law._family() == "categorical":
+    if law.of_classes:
         return columns | {f"probability of {label}": law.p[:, k] for k, label in enumerate(fit.classes)}
-    columns["prediction"] = np.asarray(law.mean(), float)
+    columns["prediction"] = np.asarray(law.point(), float)
     for level in levels:
         columns[f"q{level:g}"] = np.asarray(law.icdf(np.full(law.batch_shape, level)), float)
     return columns
@@ -98,7 +98,7 @@ def predict_source(
 
     The directory appears only when it is complete.
     """
-    if levels and fit.noise._family() == "categorical":
+    if levels and fit.noise.of_classes:
         raise ValueError("classes have no quantiles; leave them out")
     if output.exists():
         raise FileExistsError(f"{output} is already there; predictions of many files are written to a new directory")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions.lazy import special
+from neglog.distributions.parameters import LOG
 from neglog.printing import as_text
 from neglog.results.contrasts import shown
 
@@ -33,8 +34,8 @@ class Summary:
             "lower": np.array(estimates) - reach * np.array(errors),
             "upper": np.array(estimates) + reach * np.array(errors),
         }
-        for i, name in enumerate(names):  # positive parameters of the noise: the interval of the logarithm
-            if name in fit.noise_standard_errors and name != "power":
+        for i, name in enumerate(names):  # parameters of the noise on a log scale: the interval of the logarithm
+            if name in fit.noise_standard_errors and fit.noise.parameter(name).raw is LOG:
                 with np.errstate(all="ignore"):  # of a scale that vanished
                     factor = np.exp(reach * np.divide(errors[i], estimates[i]))
                 self.table["lower"][i], self.table["upper"][i] = estimates[i] / factor, estimates[i] * factor
@@ -81,18 +82,9 @@ class Summary:
         return str(self)
 
 
-PREDICTED = {
-    "laplace": "median of {y}",
-    "huber": "centre of {y}",
-    "lognormal": "mean of log {y}",
-    "bernoulli": "probability of {y}",
-    "categorical": "probabilities of the classes of {y}",
-}
-
-
 def equation(fit: "Fit") -> str:
     """What is predicted from what, as in log(mean of cost) = intercept + age + area (6 levels)."""
-    left = PREDICTED.get(fit.noise._family(), "mean of {y}").format(y=fit.named.get("y", "y"))
+    left = fit.noise.traits.predicts.format(y=fit.named.get("y", "y"))
     if fit.noise.link.name != "identity":
         left = f"{fit.noise.link.name}({left})"
     columns = fit.schema.table

@@ -11,7 +11,7 @@ import numpy as np
 from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
 from neglog.design.columns import MODES, check_target
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
-from neglog.distributions import Categorical, Flat, Tweedie
+from neglog.distributions import Flat
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.cache import cached
 from neglog.engines.files import Files, is_paths, kind_of_type
@@ -84,7 +84,7 @@ class FirstLook:
 
     def _counted(self, table: Any, weight: Any) -> dict[Any, int]:
         """How often each label occurs in rows with a weight."""
-        if weight is None or not isinstance(self.noise, Categorical):
+        if weight is None or not self.noise.of_classes:
             return {}
         return _label_counts(table.filter(weight > 0).column(self.named["y"]))
 
@@ -102,15 +102,14 @@ class FirstLook:
         if not table.num_rows:
             return None
         y = table.column(self.named["y"])
-        if isinstance(self.noise, Categorical):
+        if self.noise.of_classes:
             return _label_counts(y)
         values = {name: np.asarray(numbers_of(table.column(own)), float) for name, own in self.named.items()}
         noise = self.noise
-        if isinstance(noise, Tweedie) and noise.power is None:
-            noise = noise.estimated(power=1.5)  # whether there are zeros and others is seen when all is seen
         try:
             weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
-            target = make_target(noise, values["y"], weight, checked(values.get("precision"), "precision"))
+            precision = checked(values.get("precision"), "precision")
+            target = make_target(noise, values["y"], weight, precision, whole=False)
             combined_offset(noise, values.get("offset"), values.get("exposure"))
         except ValueError as error:
             raise RowError(str(error), first) from None
@@ -172,7 +171,7 @@ def open_source(
         weighted="sample_weight" in named,
     )
     classes = None
-    if isinstance(noise, Categorical):
+    if noise.of_classes:
         refuse_commas(survey.target, f"y, the column {named['y']!r},")
         classes = sorted_levels(survey.target)
         check_counted_classes(list(survey.counted), len(classes))
@@ -230,13 +229,13 @@ def _named(source: Source, columns: dict[str, Any]) -> dict[str, str]:
 def _check_named(source: Source, named: dict[str, str], noise: Noise) -> None:
     for what, name in named.items():
         kind = kind_of_type(source.types[name])
-        if kind != "numeric" and not (what == "y" and isinstance(noise, Categorical) and kind == "categorical"):
+        if kind != "numeric" and not (what == "y" and noise.of_classes and kind == "categorical"):
             raise TypeError(f"{what} must be a column of numbers, but {name!r} is {source.types[name]}")
-    if isinstance(noise, Categorical) and "offset" in named:
+    if noise.of_classes and "offset" in named:
         raise ValueError(
             "for classes an offset has one column per class, which rows that are not in memory cannot have"
         )
-    if isinstance(noise, Tweedie) and noise.power == 0 and noise.dispersion is None:
+    if noise.support.low < 0 and noise.traits.settled_by == "tweedie" and noise.unknown:
         raise ValueError("Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory")
 
 
@@ -261,11 +260,7 @@ def _small(
         target.classes = np.asarray(encoder.classes)  # type: ignore[attr-defined]
         target = target.of_rows(values["y"], weight, precision)
     else:
-        stated = noise
-        if isinstance(noise, Tweedie) and noise.power is None:
-            stated = noise.estimated(power=1.5)  # the sample alone may have no zero
-        target = make_target(stated, values["y"], weight, precision)
-        target.noise = noise
+        target = make_target(noise, values["y"], weight, precision, whole=False)  # the sample alone may have no zero
     shift = combined_offset(noise, values.get("offset"), values.get("exposure"))
     engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
     numbers = final_numbers(sample.numbers(), lengths)
@@ -283,9 +278,6 @@ def _sums(survey: Survey, small: Task, rows: int) -> TargetSums:
 
 
 def _check_sums(noise: Noise, sums: TargetSums) -> None:
-    if isinstance(noise, Tweedie) and noise.power is None and not 0 < sums.zeros < sums.rows:
-        what = "no y is 0" if sums.zeros == 0 else "no y is above 0"
-        raise ValueError(
-            "the power of a Tweedie noise can be estimated only where some y are 0 and some are not, "
-            f"but {what}; state power=..., or use Gamma for amounts that are never 0"
-        )
+    objection = noise.cannot_tell(sums.rows, sums.zeros) if noise.unknown else None
+    if objection is not None:
+        raise ValueError(objection)

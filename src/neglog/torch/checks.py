@@ -5,75 +5,60 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neglog.distributions.tweedie import SUPPORT, kind_of
-
-INTEGERS_WELCOME = ("poisson", "bernoulli")  # laws of whole numbers, whose labels come as such
-SUPPORTS = {
-    "gaussian": "finite",
-    "laplace": "finite",
-    "huber": "finite",
-    "poisson": "a count 0, 1, 2, …",
-    "gamma": "> 0 and finite",
-    "lognormal": "> 0 and finite",
-    "bernoulli": "0 or 1, or a share between them",
-}
-
+from neglog.distributions.base import Noise
+from neglog.distributions.support import Support
 
 # ---- the support -----------------------------------------------------------------------------------------------------
 
 
-def in_support(family: str, y: Tensor, power: float | None, dispersion: float | None) -> Tensor:
-    """Where y has a density; NaN never has."""
-    kind = family if family != "tweedie" else kind_of(1.5 if power is None else power)
-    if kind in ("gamma", "lognormal", "inverse gaussian"):
-        return (y > 0) & torch.isfinite(y)
-    if kind == "compound":
-        return (y >= 0) & torch.isfinite(y)
-    if kind == "poisson":
-        step = 1.0 if dispersion is None else dispersion
-        rounding = 0.0 if dispersion is None else 2 * torch.finfo(y.dtype).eps  # of the product count * dispersion
-        whole = torch.abs(y - torch.round(y / step) * step) <= rounding * torch.abs(y)
-        return (y >= 0) & torch.isfinite(y) & whole
-    if kind == "bernoulli":
-        return (y >= 0) & (y <= 1)
-    return torch.isfinite(y)
+def in_support(support: Support, y: Tensor) -> Tensor:
+    """Where y has a density, or is a share of yeses; NaN never has."""
+    low = y >= support.low if support.ends[0] else y > support.low
+    high = y <= support.high if support.ends[1] else y < support.high
+    inside = low & high & torch.isfinite(y)
+    if support.step is None or support.high <= 1:
+        return inside
+    rounding = 0.0 if support.step == 1 else 2 * torch.finfo(y.dtype).eps  # of the product count * step
+    return inside & (torch.abs(y - torch.round(y / support.step) * support.step) <= rounding * torch.abs(y))
 
 
-def support_text(family: str, power: float | None) -> str:
+def support_text(support: Support) -> str:
     """The support in words."""
-    if family != "tweedie":
-        return SUPPORTS[family]
-    return SUPPORT[kind_of(1.5 if power is None else power)].removeprefix("y ")
+    if support.step is not None and support.high <= 1:
+        return "0 or 1, or a share between them"
+    if support.step == 1:
+        return "a count 0, 1, 2, …"
+    text = support.text.removeprefix("y ").replace("real", "finite")
+    return f"{text} and finite" if support.low == 0 and not support.ends[0] else text
 
 
-def outside_link(family: str, link: str, eta: Tensor, power: float | None) -> tuple[Tensor, float] | None:
+def outside_link(locations: tuple[float, float], link: str, eta: Tensor) -> tuple[Tensor, float] | None:
     """Where a raw prediction is outside the domain of its link, and a number inside; None where nothing is."""
-    if family == "bernoulli":
+    low, high = locations
+    if high == 1:
         if link == "identity":
             return (eta < 0) | (eta > 1), 0.5
         return (eta > 0, -0.5) if link == "log" else None
-    if family == "lognormal" or link == "log":
+    if link == "log" or (link == "identity" and low < 0):
         return None
-    if family in ("gaussian", "laplace", "huber") or power == 0:
-        if link == "sqrt":
-            return eta < 0, 0.5
-        return (eta == 0, 0.5) if link == "inverse" else None
+    if low < 0:
+        return (eta < 0, 0.5) if link == "sqrt" else (eta == 0, 0.5)
     return eta <= 0, 0.5
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 
-def refuse_type(family: str, noise: Any, y: Tensor) -> None:
+def refuse_type(noise: Noise, y: Tensor) -> None:
     """Integers where the law is of real numbers, and real numbers where it is of classes."""
     if not isinstance(y, Tensor):
         raise TypeError(f"y must be a tensor, but is a {type(y).__name__}; use torch.as_tensor(y)")
     real = y.dtype.is_floating_point
-    if family == "categorical" and (real or y.dtype == torch.bool):
+    if noise.of_classes and (real or y.dtype == torch.bool):
         raise TypeError(
             f"y must hold class numbers 0, 1, … as integers under {noise!r}, but has the type {y.dtype}; use y.long()"
         )
-    if not real and family not in (*INTEGERS_WELCOME, "categorical"):
+    if not real and noise.measure != "mass":
         raise TypeError(
             f"y must hold real numbers under {noise!r}, but has the type {y.dtype}, as labels of classes or counts do; "
             "use y.float() if they are amounts, or another noise (categorical, poisson) if they are not"

@@ -6,6 +6,8 @@ support and eta in the domain of the link; the caller sees to the rest.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -85,17 +87,39 @@ def log_probabilities(link: str, eta: Tensor) -> tuple[Tensor, Tensor]:
 # ---- noises ----------------------------------------------------------------------------------------------------------
 
 
+Formula = Callable[..., Tensor]
+FORMULAS: dict[str, tuple[Formula, Callable[[str, Tensor], Any]]] = {}
+
+
+def of(family: str, coordinate: Callable[[str, Tensor], Any]) -> Callable[[Formula], Formula]:
+    """Decorator: the formula of a noise, by the name of its kernel, and what it takes of link and raw prediction."""
+
+    def keep(function: Formula) -> Formula:
+        FORMULAS[family] = function, coordinate
+        return function
+
+    return keep
+
+
+def itself(link: str, eta: Tensor) -> Tensor:
+    """The raw prediction as it is."""
+    return eta
+
+
+@of("gaussian", location)
 def gaussian(y: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
     """(y - centre)^2 / (2 scale^2) and the constant."""
     z = (y - centre) * torch.exp(-log_scale)
     return 0.5 * z * z + log_scale + HALF_LOG_TWO_PI
 
 
+@of("laplace", location)
 def laplace(y: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
     """|y - centre| / scale + log(2 scale)."""
     return torch.abs(y - centre) * torch.exp(-log_scale) + log_scale + math.log(2)
 
 
+@of("huber", location)
 def huber(y: Tensor, centre: Tensor, log_scale: Tensor, log_delta: Tensor) -> Tensor:
     """Huber's loss of z = (y - centre) / scale, normalised.
 
@@ -109,12 +133,14 @@ def huber(y: Tensor, centre: Tensor, log_scale: Tensor, log_delta: Tensor) -> Te
     return cut * (z - 0.5 * cut) + log_scale + torch.log(normaliser)
 
 
+@of("lognormal", itself)
 def lognormal(y: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
     """The Gaussian of log y, and log y from the change of variables."""
     log_y = torch.log(y)
     return gaussian(log_y, centre, log_scale) + log_y
 
 
+@of("poisson", log_mean)
 def poisson(y: Tensor, t: Tensor) -> Tensor:
     """mean - y log(mean) + log(y!) with t = log(mean), arranged around y = mean, where large counts cancel."""
     some = y > 0
@@ -124,15 +150,17 @@ def poisson(y: Tensor, t: Tensor) -> Tensor:
     return torch.where(some, nats, torch.exp(t))
 
 
+@of("gamma", log_mean)
 def gamma(y: Tensor, t: Tensor, log_shape: Tensor) -> Tensor:
     """shape (y/mean - 1 - log(y/mean)) with t = log(mean), log y, and the constant of the shape."""
     log_y, shape = torch.log(y), torch.exp(log_shape)
     return log_y + shape * excess(log_y - t) + HALF_LOG_TWO_PI - 0.5 * log_shape + stirling_error(shape)
 
 
-def bernoulli(y: Tensor, link: str, eta: Tensor) -> Tensor:
+@of("bernoulli", log_probabilities)
+def bernoulli(y: Tensor, logs: tuple[Tensor, Tensor]) -> Tensor:
     """-y log p - (1 - y) log(1 - p); a y between 0 and 1 is a share of yeses."""
-    yes, no = log_probabilities(link, eta)
+    yes, no = logs
     return -torch.where(y == 0, 0.0, y * yes) - torch.where(y == 1, 0.0, (1 - y) * no)
 
 

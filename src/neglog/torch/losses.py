@@ -8,17 +8,34 @@ import torch
 from torch import Tensor, nn
 
 from neglog.distributions.base import Noise
+from neglog.distributions.parameters import LOG, Parameter
 from neglog.distributions.specification import noise_of
 from neglog.torch import checks, densities
-from neglog.torch.tweedie import tweedie
+from neglog.torch.tweedie import tweedie  # noqa: F401, which is a formula among the others
 
 REDUCTIONS = ("mean", "sum", "none")
-START = {"delta": math.log(1.345)}  # of unconstrained parameters; others start at 0: scales 1, power 1.5
 
 
-def _unconstrained(name: str) -> str:
-    """The name of a parameter's unconstrained form: the log of a positive one, the logit of power - 1."""
-    return f"logit_{name}" if name == "power" else f"log_{name}"
+def _form(own: Parameter) -> str:
+    """The name of a parameter's unconstrained form: the log of a positive one, the log odds of one in an interval."""
+    prefix = own.raw.name if own.within is None else "logit"
+    return f"{prefix}_{own.name}" if prefix else own.name
+
+
+def _constrained(own: Parameter, raw: Tensor) -> Tensor:
+    """The parameter at its unconstrained form."""
+    if own.within is not None:
+        low, high = own.within
+        return low + (high - low) * torch.sigmoid(raw)
+    return torch.exp(raw) if own.raw is LOG else raw
+
+
+def _unconstrained(own: Parameter, value: float) -> float:
+    """The unconstrained form of a value."""
+    if own.within is not None:
+        low, high = own.within
+        return math.log((value - low) / (high - value))
+    return _log(value) if own.raw is LOG else value
 
 
 class NLLLoss(nn.Module):  # type: ignore[misc]
@@ -59,7 +76,7 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
             raise ValueError(f"reduction must be one of {', '.join(map(repr, REDUCTIONS))}, but is {reduction!r}")
         self.stated = noise_of(noise)
         self.reduction, self.check = reduction, check
-        self.family, self.link = self.stated._family(), self.stated.link.name
+        self.link, self._support, self._locations = self.stated.link.name, self.stated.support, self.stated.locations
         open_parameters = self._read_parameters()
         self.heads = (heads,) if isinstance(heads, str) else tuple(heads)
         for name in self.heads:
@@ -67,9 +84,12 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
                 names = ", ".join(map(repr, open_parameters)) or "none"
                 raise ValueError(f"heads may name what {self.stated!r} leaves open ({names}), but names {name!r}")
         self._learned = tuple(name for name in open_parameters if name not in self.heads)
-        for name in self._learned:
-            start = torch.full((), START.get(name, 0.0))
-            self.register_parameter(_unconstrained(name), nn.Parameter(start))
+        for own in self._own(self._learned):
+            start = torch.full((), _unconstrained(own, own.start))
+            self.register_parameter(_form(own), nn.Parameter(start))
+
+    def _own(self, names: Iterable[str]) -> list[Parameter]:
+        return [self.stated.parameter(name) for name in names]
 
     def _read_parameters(self) -> list[str]:
         """Keep the stated parameters as plain numbers, which live on every device; return the names of the others."""
@@ -83,13 +103,13 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
             elif getattr(value, "ndim", 0):
                 raise ValueError(
                     f"{name} of {self.stated!r} must be a single number; leave it None, name it in heads, and pass "
-                    f"{_unconstrained(name)}= for each row"
+                    f"{_form(self.stated.parameter(name))}= for each row"
                 )
             else:
                 self._known[name] = float(value)
-        self._power = self._known.get("power")
-        if self._power == 1 and "dispersion" in still_open:
-            raise ValueError("at power 1 y lies on the multiples of the dispersion, which cannot be learned: state it")
+        objection = self.stated.cannot_tell(2, 1) if still_open else None  # of targets of both sorts
+        if objection is not None:
+            raise ValueError(objection)
         return still_open
 
     # ---- the loss ----------------------------------------------------------------------------------------------------
@@ -97,8 +117,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
     def forward(self, eta: Tensor, y: Tensor, weight: Tensor | None = None, **heads: Tensor) -> Tensor:
         """-log p(y) at eta, reduced."""
         self._refuse_heads(heads)
-        checks.refuse_type(self.family, self.stated, y)
-        checks.refuse_shapes(eta, y, self.family == "categorical", {"weight": weight, **heads})
+        checks.refuse_type(self.stated, y)
+        checks.refuse_shapes(eta, y, self.stated.of_classes, {"weight": weight, **heads})
         if not eta.dtype.is_floating_point:
             raise TypeError(f"eta must hold real numbers, but has the type {eta.dtype}")
         eta = eta if eta.dtype == torch.float64 else eta.float()
@@ -112,7 +132,7 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         return self._reduced(nats, weight)
 
     def _refuse_heads(self, heads: dict[str, Tensor]) -> None:
-        wanted = [_unconstrained(name) for name in self.heads]
+        wanted = [_form(own) for own in self._own(self.heads)]
         for name in heads:
             if name not in wanted:
                 known = ", ".join(wanted) or "none"
@@ -124,52 +144,43 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         if missing:
             raise TypeError(f"{', '.join(missing)} of each row must be passed, because heads={self.heads!r}")
 
-    def _raw(self, eta: Tensor, heads: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The unconstrained form of every parameter but a stated power, in the type of eta."""
-        raw = {f"log_{name}": eta.new_full((), _log(value)) for name, value in self._known.items() if name != "power"}
-        raw |= {_unconstrained(name): getattr(self, _unconstrained(name)) for name in self._learned}
-        return {name: tensor.to(eta.dtype) for name, tensor in (raw | heads).items()}
+    def _raw(self, eta: Tensor, heads: dict[str, Tensor]) -> dict[str, Any]:
+        """Every parameter in its unconstrained form, in the type of eta; one that is stated within an interval, or as
+        it is, as a number.
+        """
+        raw: dict[str, Any] = {}
+        for own in self._own(self._known):
+            value = self._known[own.name]
+            raw |= {_form(own): eta.new_full((), _log(value))} if own.raw is LOG else {own.name: value}
+        raw |= {_form(own): getattr(self, _form(own)) for own in self._own(self._learned)}
+        return {n: x.to(eta.dtype) if isinstance(x, Tensor) else x for n, x in (raw | heads).items()}
 
     def _good(self, y: Tensor, eta: Tensor) -> Tensor:
-        if self.family == "categorical":
+        if self.stated.of_classes:
             return (y >= 0) & (y < eta.shape[-1])
-        return checks.in_support(self.family, y.to(eta.dtype), self._power, self._known.get("dispersion"))
+        return checks.in_support(self._support, y.to(eta.dtype))
 
     def _wanted(self, eta: Tensor) -> str:
-        if self.family == "categorical":
+        if self.stated.of_classes:
             return f"a class from 0 to {eta.shape[-1] - 1}"
-        return checks.support_text(self.family, self._power)
+        return checks.support_text(self._support)
 
     def _nll(self, eta: Tensor, y: Tensor, good: Tensor, raw: dict[str, Tensor]) -> Tensor:
         """The nll of each row; bad rows are computed at harmless numbers, so that no NaN enters the gradient."""
-        if self.family == "categorical":
+        if self.stated.of_classes:
             nats = densities.categorical(torch.where(good, y, 0).long(), eta)
             return torch.where(good, nats, math.inf)
         numbers = y.to(eta.dtype)
-        outside = checks.outside_link(self.family, self.link, eta, self._power)
+        outside = checks.outside_link(self._locations, self.link, eta)
         inside = eta if outside is None else torch.where(outside[0], outside[1], eta)
         nats = self._elementwise(torch.where(good, numbers, 1.0), inside, raw)
         if outside is not None:
             nats = torch.where(outside[0], math.inf, nats)
         return torch.where(good, nats, torch.where(torch.isnan(numbers), numbers, math.inf))
 
-    def _elementwise(self, y: Tensor, eta: Tensor, raw: dict[str, Tensor]) -> Tensor:
-        match self.family:
-            case "gaussian":
-                return densities.gaussian(y, densities.location(self.link, eta), **raw)
-            case "laplace":
-                return densities.laplace(y, densities.location(self.link, eta), **raw)
-            case "huber":
-                return densities.huber(y, densities.location(self.link, eta), **raw)
-            case "lognormal":
-                return densities.lognormal(y, eta, **raw)
-            case "poisson":
-                return densities.poisson(y, densities.log_mean(self.link, eta))
-            case "gamma":
-                return densities.gamma(y, densities.log_mean(self.link, eta), **raw)
-            case "bernoulli":
-                return densities.bernoulli(y, self.link, eta)
-        return tweedie(y, self.link, eta, raw["log_dispersion"], self._power, raw.get("logit_power"))
+    def _elementwise(self, y: Tensor, eta: Tensor, raw: dict[str, Any]) -> Tensor:
+        formula, coordinate = densities.FORMULAS[self.stated._family()]
+        return formula(y, coordinate(self.link, eta), **raw)
 
     def _reduced(self, nats: Tensor, weight: Tensor | None) -> Tensor:
         if weight is not None:
@@ -189,8 +200,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
 
         For Categorical the number of classes is needed.
         """
-        checks.refuse_type(self.family, self.stated, y)
-        if self.family == "categorical" and classes is None:
+        checks.refuse_type(self.stated, y)
+        if self.stated.of_classes and classes is None:
             raise TypeError("check_labels needs the number of classes under Categorical: check_labels(y, classes=...)")
         dtype = y.dtype if y.dtype.is_floating_point else torch.get_default_dtype()
         like = torch.empty((*y.shape, classes or 1), dtype=dtype, device="meta")
@@ -207,16 +218,14 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         It has cdf, icdf, sample, mean, nll and the rest: `loss.distribution(eta).icdf(0.9)`.
         """
         self._refuse_heads(heads)
-        return self._filled({name: _numpy(_constrained(name, raw)) for name, raw in heads.items()}).given(_numpy(eta))
+        found = {own.name: _numpy(_constrained(own, heads[_form(own)])) for own in self._own(self.heads)}
+        return self._filled(found).given(_numpy(eta))
 
     def _filled(self, heads: dict[str, Any]) -> Noise:
         values = dict(self.stated.parameters)
-        for name in (*self._learned, *self.heads):
-            raw_name = _unconstrained(name)
-            if name in self._learned:
-                values[name] = float(_constrained(raw_name, getattr(self, raw_name).detach().double()))
-            elif raw_name in heads:
-                values[name] = heads[raw_name]
+        for own in self._own(self._learned):
+            values[own.name] = float(_constrained(own, getattr(self, _form(own)).detach().double()))
+        values |= heads
         return type(self.stated)(**values, link=self.link)  # type: ignore[call-arg]
 
     def extra_repr(self) -> str:
@@ -227,10 +236,6 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
 
 def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf
-
-
-def _constrained(name: str, raw: Tensor) -> Tensor:
-    return 1 + torch.sigmoid(raw) if name == "logit_power" else torch.exp(raw)
 
 
 def _numpy(tensor: Tensor) -> Any:

@@ -17,17 +17,33 @@ import torch
 from torch import Tensor
 
 from neglog.distributions.tweedie import kind_of
-from neglog.torch.densities import HALF_LOG_TWO_PI, excess, gamma, gaussian, location, log_mean, poisson, stirling_error
+from neglog.torch.densities import (
+    HALF_LOG_TWO_PI,
+    excess,
+    gamma,
+    gaussian,
+    location,
+    log_mean,
+    of,
+    poisson,
+    stirling_error,
+)
 
 DROPPED = 34.0  # nats below the largest term at which terms no longer count
 WIDE, DEEP = 1.5, 36.0  # a bump is smooth from this width on, if it also falls so many nats on its way to j = 0
 STRIDE = 0.7  # of the bump's width: the trapezoidal rule then errs by 2 exp(-2 (pi / 0.7)^2) = 6e-18
 
 
+@of("tweedie", lambda link, eta: (link, eta))
 def tweedie(
-    y: Tensor, link: str, eta: Tensor, log_dispersion: Tensor, power: float | None, logit_power: Tensor | None
+    y: Tensor,
+    at: tuple[str, Tensor],
+    log_dispersion: Tensor,
+    power: float | None = None,
+    logit_power: Tensor | None = None,
 ) -> Tensor:
     """-log p(y) for a stated power, or for a learned one between 1 and 2."""
+    link, eta = at
     if power is not None and (kind := kind_of(power)) != "compound":
         if kind == "gaussian":
             return gaussian(y, location(link, eta), 0.5 * log_dispersion)
