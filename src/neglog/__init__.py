@@ -4,60 +4,77 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neglog.belief.bayes import Belief, bayes
-    from neglog.belief.conjugate import ParameterPosterior, posterior
-    from neglog.belief.leave_one_out import LeaveOneOut
-    from neglog.belief.nuts import SamplingWarning
-    from neglog.belief.posterior import Posterior
-    from neglog.comparison.compare import compare
-    from neglog.comparison.comparison import Comparison
+    from neglog.belief.bayes import Belief as Belief
+    from neglog.belief.bayes import bayes as bayes
+    from neglog.belief.conjugate import ParameterPosterior as ParameterPosterior
+    from neglog.belief.conjugate import posterior as posterior
+    from neglog.belief.leave_one_out import LeaveOneOut as LeaveOneOut
+    from neglog.belief.nuts import SamplingWarning as SamplingWarning
+    from neglog.belief.posterior import Posterior as Posterior
+    from neglog.comparison.compare import compare as compare
+    from neglog.comparison.comparison import Comparison as Comparison
     from neglog.distributions import (
-        Bernoulli,
-        Beta,
-        Categorical,
-        Dirichlet,
-        Flat,
-        Gamma,
-        Gaussian,
-        Huber,
-        InverseGamma,
-        Laplace,
-        LogNormal,
-        Poisson,
-        Tweedie,
+        Bernoulli as Bernoulli,
     )
-    from neglog.estimators import Classifier, Regressor, neg_nll_scorer
-    from neglog.fitting.fit import fit
-    from neglog.fitting.path import Path, path
-    from neglog.information import from_samples
-    from neglog.information.cross_entropy import cross_entropy
-    from neglog.information.decompose import decompose
-    from neglog.information.entropy import entropy, mutual_information
-    from neglog.information.kl import jensen_shannon, kl_divergence
-    from neglog.likelihood.row_values import ConvergenceWarning, UnseenLevelWarning
-    from neglog.results.fit import Fit
-    from neglog.results.storage import load
+    from neglog.distributions import (
+        Beta as Beta,
+    )
+    from neglog.distributions import (
+        Categorical as Categorical,
+    )
+    from neglog.distributions import (
+        Dirichlet as Dirichlet,
+    )
+    from neglog.distributions import (
+        Flat as Flat,
+    )
+    from neglog.distributions import (
+        Gamma as Gamma,
+    )
+    from neglog.distributions import (
+        Gaussian as Gaussian,
+    )
+    from neglog.distributions import (
+        Huber as Huber,
+    )
+    from neglog.distributions import (
+        InverseGamma as InverseGamma,
+    )
+    from neglog.distributions import (
+        Laplace as Laplace,
+    )
+    from neglog.distributions import (
+        LogNormal as LogNormal,
+    )
+    from neglog.distributions import (
+        Poisson as Poisson,
+    )
+    from neglog.distributions import (
+        Tweedie as Tweedie,
+    )
+    from neglog.estimators import Classifier as Classifier
+    from neglog.estimators import Regressor as Regressor
+    from neglog.estimators import neg_nll_scorer as neg_nll_scorer
+    from neglog.fitting.fit import fit as fit
+    from neglog.fitting.path import Path as Path
+    from neglog.fitting.path import path as path
+    from neglog.information import from_samples as from_samples
+    from neglog.information.cross_entropy import cross_entropy as cross_entropy
+    from neglog.information.decompose import decompose as decompose
+    from neglog.information.entropy import entropy as entropy
+    from neglog.information.entropy import mutual_information as mutual_information
+    from neglog.information.kl import jensen_shannon as jensen_shannon
+    from neglog.information.kl import kl_divergence as kl_divergence
+    from neglog.likelihood.row_values import ConvergenceWarning as ConvergenceWarning
+    from neglog.likelihood.row_values import UnseenLevelWarning as UnseenLevelWarning
+    from neglog.results.fit import Fit as Fit
+    from neglog.results.storage import load as load
 
 __version__ = "0.1.0"
 
 # Where each public name lives. It is imported when it is first asked for: `neglog --help` needs no NumPy, and whoever
 # takes an entropy need not wait for scikit-learn.
 _HOMES = {
-    "neglog.distributions": (
-        "Bernoulli",
-        "Beta",
-        "Categorical",
-        "Dirichlet",
-        "Flat",
-        "Gamma",
-        "Gaussian",
-        "Huber",
-        "InverseGamma",
-        "Laplace",
-        "LogNormal",
-        "Poisson",
-        "Tweedie",
-    ),
     "neglog.information": (
         "cross_entropy",
         "decompose",
@@ -86,61 +103,26 @@ _HOMES = {
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_ROOMS = ("distributions", "information", "estimators")
 
 
 def __getattr__(name: str) -> Any:
-    """A public name from its home, or a module of the package."""
-    if f"neglog.{name}" in _HOMES:
+    """A public name from its home, a room of the package, or a family of distributions."""
+    if name in _ROOMS:
         return import_module(f"neglog.{name}")
-    if name not in _HOME_OF:
+    if name == "__all__":
+        return sorted({*_HOME_OF, *_families()})
+    if name not in _HOME_OF and name not in _families():
         raise AttributeError(f"module 'neglog' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
+    value = getattr(import_module(_HOME_OF.get(name, "neglog.distributions")), name)
     globals()[name] = value
     return value
 
 
+def _families() -> list[str]:
+    """The families of distributions, each of which is public."""
+    return [family.__name__ for family in import_module("neglog.distributions").FAMILIES.values()]
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-__all__ = [
-    "Belief",
-    "Bernoulli",
-    "Beta",
-    "Categorical",
-    "Classifier",
-    "Comparison",
-    "ConvergenceWarning",
-    "Dirichlet",
-    "Fit",
-    "Flat",
-    "Gamma",
-    "Gaussian",
-    "Huber",
-    "InverseGamma",
-    "Laplace",
-    "LeaveOneOut",
-    "LogNormal",
-    "ParameterPosterior",
-    "Path",
-    "Poisson",
-    "Posterior",
-    "Regressor",
-    "SamplingWarning",
-    "Tweedie",
-    "UnseenLevelWarning",
-    "bayes",
-    "compare",
-    "cross_entropy",
-    "decompose",
-    "entropy",
-    "fit",
-    "from_samples",
-    "jensen_shannon",
-    "kl_divergence",
-    "load",
-    "mutual_information",
-    "neg_nll_scorer",
-    "path",
-    "posterior",
-]
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -235,7 +235,7 @@ def _poisson(y: Numbers, noise: Any, prior: Any, times: Numbers) -> ParameterPos
     )
 
     def following(trials: int, exposure: float) -> Any:
-        return NegativeBinomial(exposure * after.mean(), after.shape)
+        return NegativeBinomial(exposure * after.mean(), 1 / after.shape)
 
     return ParameterPosterior(noise, prior, "mean", after, evidence, _next=following)
 
@@ -285,10 +285,10 @@ def _student(y: Numbers, noise: Any, prior: Any) -> ParameterPosterior:
             f"under a flat prior loc and scale need at least two different values, but y has {len(np.unique(y))}"
         )
     mean, spread = float(y.mean()), float(y.std(ddof=1))
-    after = StudentT(n - 1.0, mean, spread / np.sqrt(n))
+    after = StudentT(mean, spread / np.sqrt(n), n - 1.0)
 
     def following(**_: Any) -> Any:
-        return StudentT(n - 1.0, mean, spread * np.sqrt(1 + 1 / n))
+        return StudentT(mean, spread * np.sqrt(1 + 1 / n), n - 1.0)
 
     return ParameterPosterior(noise, prior, "loc", after, np.nan, _next=following)
 

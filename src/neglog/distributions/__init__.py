@@ -1,39 +1,42 @@
 """Distributions: one family, one file; every one of them immutable, vectorised and exact."""
 
-from neglog.distributions.base import Distribution, Noise, Prior
-from neglog.distributions.bernoulli import Bernoulli
-from neglog.distributions.beta import Beta
-from neglog.distributions.categorical import Categorical
-from neglog.distributions.dirichlet import Dirichlet
-from neglog.distributions.flat import Flat
-from neglog.distributions.gamma import Gamma
-from neglog.distributions.gaussian import Gaussian
-from neglog.distributions.huber import Huber
-from neglog.distributions.inverse_gamma import InverseGamma
-from neglog.distributions.laplace import Laplace
-from neglog.distributions.lognormal import LogNormal
-from neglog.distributions.poisson import Poisson
-from neglog.distributions.product import Product
-from neglog.distributions.registry import FAMILIES
-from neglog.distributions.tweedie import Tweedie
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
-__all__ = [
-    "FAMILIES",
-    "Bernoulli",
-    "Beta",
-    "Categorical",
-    "Dirichlet",
-    "Distribution",
-    "Flat",
-    "Gamma",
-    "Gaussian",
-    "Huber",
-    "InverseGamma",
-    "Laplace",
-    "LogNormal",
-    "Noise",
-    "Poisson",
-    "Prior",
-    "Product",
-    "Tweedie",
-]
+from neglog.distributions.base import Distribution as Distribution
+from neglog.distributions.base import Noise as Noise
+from neglog.distributions.base import Prior as Prior
+from neglog.distributions.bernoulli import Bernoulli as Bernoulli
+from neglog.distributions.beta import Beta as Beta
+from neglog.distributions.categorical import Categorical as Categorical
+from neglog.distributions.dirichlet import Dirichlet as Dirichlet
+from neglog.distributions.flat import Flat as Flat
+from neglog.distributions.gamma import Gamma as Gamma
+from neglog.distributions.gaussian import Gaussian as Gaussian
+from neglog.distributions.huber import Huber as Huber
+from neglog.distributions.inverse_gamma import InverseGamma as InverseGamma
+from neglog.distributions.laplace import Laplace as Laplace
+from neglog.distributions.lognormal import LogNormal as LogNormal
+from neglog.distributions.poisson import Poisson as Poisson
+from neglog.distributions.product import Product as Product
+from neglog.distributions.registry import FAMILIES as FAMILIES
+from neglog.distributions.tweedie import Tweedie as Tweedie
+
+
+def _register_all() -> None:
+    """Import every module of this folder, so that each family in it is known, whoever wrote it."""
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+
+
+_register_all()
+globals().update({family.__name__: family for family in FAMILIES.values()})
+
+
+def __getattr__(name: str) -> Any:
+    """For type checkers: families that are found above have names that these cannot know."""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["FAMILIES", "Distribution", "Noise", "Prior", "Product", *(family.__name__ for family in FAMILIES.values())]

@@ -19,20 +19,24 @@ class StudentT(Distribution):
     Domain      y any number; df > 0; scale > 0
     """
 
-    df: Value
     loc: Value
     scale: Value
-    declared = (Parameter("df", POSITIVE), Parameter("loc", REAL, raw=ITSELF), Parameter("scale", POSITIVE))
+    df: Value
+    declared = (
+        Parameter("loc", REAL, raw=ITSELF),
+        Parameter("scale", POSITIVE),
+        Parameter("df", POSITIVE),
+    )
 
     support = REALS
     examples = (
-        {"df": 30.0, "loc": 0.0, "scale": 1.0},
-        {"df": 7.5, "loc": -2.0, "scale": 0.3},
-        {"df": 900.0, "loc": 10.0, "scale": 40.0},
+        {"loc": 0.0, "scale": 1.0, "df": 30.0},
+        {"loc": -2.0, "scale": 0.3, "df": 7.5},
+        {"loc": 10.0, "scale": 40.0, "df": 900.0},
     )
 
-    def __init__(self, df: Value, loc: Value = 0.0, scale: Value = 1.0) -> None:
-        self._state(df=df, loc=loc, scale=scale)
+    def __init__(self, loc: Value = 0.0, scale: Value = None, df: Value = None) -> None:
+        self._state(loc=loc, scale=scale, df=df)
 
     def _standardised(self, y: Any) -> Any:
         loc, scale = self._known("loc", "scale")
