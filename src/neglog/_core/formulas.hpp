@@ -5,7 +5,7 @@
 // come on the scale on which they take any value (distributions/parameters.py): logarithms, but for a power. Each formula has
 //   parameters              how many there are beside the location
 //   row(y, m, raw)          the nll, but for what depends on the parameters alone
-//   constant(raw)           the rest; computed once where all rows share the parameters
+//   constant(raw)           the rest, if there is any; computed once where all rows share the parameters
 //   guide(y, m, raw)        a positive curvature in m to step by where the second derivative misleads (families.hpp)
 // and, where families.hpp has no faster form of the same noise, also
 //   information(m, raw)     the expectation of the second derivative in m

@@ -140,6 +140,9 @@ NEGLOG_VECTOR_LOOP void joint_rows(std::size_t n, std::size_t stride, const doub
     }
 }
 
+template <class Formula>
+constexpr bool has_constant = requires(const double* raw) { Formula::template constant<double>(raw); };
+
 // What the parameters alone add: for rows that share them, once.
 template <class Formula, Wanted wanted>
 void add_constants(std::size_t n, std::size_t stride, Parameters p, double* value, double* gradient, double* hessian) {
@@ -188,7 +191,7 @@ void joint_loop(std::size_t n, std::size_t stride, const double* y, const double
         for (std::size_t i = 0; i < n; ++i) m[i] = Predictor::at(eta[i]).m;
         joint_rows<Formula, wanted>(n, stride, y, m, p, value, gradient, hessian);
     }
-    if constexpr (requires(const double* raw) { Formula::template constant<double>(raw); })
+    if constexpr (has_constant<Formula>)
         add_constants<Formula, wanted>(n, stride, p, value, gradient, hessian);
     if constexpr (!std::is_same_v<Predictor, AsItIs>)
         through_link<Predictor>(n, stride, 1 + Formula::parameters, eta, value, gradient, wanted == Wanted::slopes ? nullptr : hessian);
@@ -245,7 +248,8 @@ struct ByFormula {
     static double nll(double y, double eta, P... p) {
         const double raw[] = {p...};
         const LocationLink link = location(eta);
-        const double value = Formula::row(y, link.m, raw) + Formula::constant(raw);
+        double value = Formula::row(y, link.m, raw);
+        if constexpr (has_constant<Formula>) value += Formula::constant(raw);
         return !Formula::contains(y) || link.outside ? (y == y ? infinity : y) : value;
     }
     template <Curvature curvature, class... P>
