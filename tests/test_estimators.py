@@ -14,12 +14,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import neglog as nl
 from neglog.distributions import FAMILIES, Noise
+from neglog.distributions.parameters import Role
 
-# scikit-learn's y are real numbers or positive ones: no counts, and no zeros from which a power could be estimated
-UNFIT = {"poisson": None, "bernoulli": None, "categorical": None, "tweedie": "tweedie(power=1.5)"}
-SUPPLIED = [UNFIT.get(name, name) for name, family in FAMILIES.items() if issubclass(family, Noise)]
+# scikit-learn's y are real numbers or positive ones, no counts, and too few to tell a shape: that is stated
+NOISES = {name: family for name, family in FAMILIES.items() if issubclass(family, Noise) and family.measure != "mass"}
+SHAPES = {name: [own for own in family.declared if own.role is Role.SHAPE] for name, family in NOISES.items()}
+SUPPLIED = [f"{name}({', '.join(f'{own.name}={own.start}' for own in SHAPES[name])})" for name in NOISES]
 ESTIMATORS = [
-    *(nl.Regressor(noise) for noise in SUPPLIED if noise),
+    *(nl.Regressor(noise) for noise in SUPPLIED),
     *(nl.Regressor(noise) for noise in ("laplace(scale=1)", "huber(scale=1)")),
     nl.Regressor("gaussian(scale=1)", "gaussian(scale=1)"),
     nl.Regressor("tweedie(power=1.5)", "gaussian(scale=1)"),

@@ -16,7 +16,7 @@ import neglog as nl
 from neglog.distributions.base import Noise
 from neglog.distributions.registry import FAMILIES
 
-NOISES = {name: family for name, family in FAMILIES.items() if issubclass(family, Noise)}
+NOISES = {name: family for name, family in FAMILIES.items() if issubclass(family, Noise) and name in LAWS}
 ARRAYS = ("c", "c", "c", "f", "float32", "strided", "list", "csr", "csc")
 TABLES = ("pandas", "polars", "arrow")
 FILES = ("parquet", "csv")

@@ -9,7 +9,8 @@ from fuzz.problems import NOISES, make
 PROBLEMS, BATCH = 300, 20
 
 
-def test_every_noise_has_formulas_of_its_own():
+def test_every_formula_is_that_of_a_noise():
+    """Noises without formulas here are judged by the laws of inference alone."""
     assert LAWS.keys() == NOISES.keys()
 
 

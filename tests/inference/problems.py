@@ -49,20 +49,12 @@ def estimated(noise):
 
 
 def of_rows(noise, precision):
-    """The noise with the dispersion of each row divided by its precision."""
-    if precision is None or isinstance(noise, nl.Poisson | nl.Bernoulli):
+    """The noise with the dispersion of each row divided by its precision, as its family declares."""
+    if precision is None or noise.traits.repeats:
         return noise
-    root, parameters = np.sqrt(precision), dict(noise.parameters)
-    match noise:
-        case nl.Laplace():
-            parameters["scale"] = parameters["scale"] / precision
-        case nl.Gamma():
-            parameters["shape"] = parameters["shape"] * precision
-        case nl.Tweedie():
-            parameters["dispersion"] = parameters["dispersion"] / precision
-        case _:
-            parameters["scale"] = parameters["scale"] / root
-    return type(noise)(**parameters, link=noise.link)
+    powers = {own.name: own.precision for own in noise.declared}
+    parameters = {k: v if v is None else v * precision ** powers[k] for k, v in noise.parameters.items() if powers[k]}
+    return type(noise)(**noise.parameters | parameters, link=noise.link)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -235,8 +227,8 @@ def parameter_slopes(fit, rows, noise):
     law = rows.law(fit)
     slopes = law.parameter_gradient(rows.y)
     for name in estimated(noise):
-        value = np.asarray(law.parameters[name])
-        chain = (value - 1) * (2 - value) if name == "power" else value
+        value, own = np.asarray(law.parameters[name]), law.parameter(name)
+        chain = value if own.within is None else (value - own.within[0]) * (own.within[1] - value)
         yield name, abs(rows.weights @ np.broadcast_to(chain * slopes[name], rows.y.shape)) / np.sqrt(len(rows.y))
 
 

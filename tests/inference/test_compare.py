@@ -24,7 +24,12 @@ TRUTHS = {
     "Tweedie": lambda eta, rng: nl.Tweedie(np.exp(eta), 1.5, 0.8).sample(rng=rng),
     "Bernoulli": lambda eta, rng: (rng.random(len(eta)) < 1 / (1 + np.exp(-eta))).astype(float),
 }
-CONTAINED = {"Gaussian": {"Huber"}, "Laplace": {"Huber"}}
+CONTAINED = {
+    "Gaussian": {"Huber", "StudentT"},
+    "Laplace": {"Huber"},
+    "Huber": {"StudentT"},
+    "Poisson": {"NegativeBinomial"},
+}
 
 
 @pytest.mark.parametrize("truth", TRUTHS)

@@ -26,12 +26,23 @@ TRUTHS = {
 }
 
 
+NAMES = [name for name, family in nl.distributions.FAMILIES.items() if issubclass(family, nl.distributions.Noise)]
+
+
+def drawn(name, eta, rng):
+    """From the family's own law, as its first example has it."""
+    family = nl.distributions.FAMILIES[name]
+    parameters = {k: v for k, v in family.examples[0].items() if k != family.location}
+    return np.asarray(family(**parameters).given(eta).sample(rng=rng), float)
+
+
 def table(name="poisson", n=600):
     rng = np.random.default_rng(3)
     made = pandas.DataFrame({"x": rng.normal(size=n), "g": rng.choice(list("abc"), n, p=[0.6, 0.3, 0.1])})
     made["h"] = rng.choice(["yes", "no"], n, p=[0.2, 0.8])
     eta = 0.3 * made["x"] + 0.4 * (made["g"] == "b") + 0.5 * (made["h"] == "yes")
-    made["y"], made["w"] = TRUTHS[name](eta.to_numpy(), rng), rng.integers(1, 4, n)
+    made["y"] = TRUTHS[name](eta.to_numpy(), rng) if name in TRUTHS else drawn(name, eta.to_numpy(), rng)
+    made["w"] = rng.integers(1, 4, n)
     return made
 
 
@@ -43,12 +54,7 @@ def fitted(name="poisson", prior=None, **options):
     return nl.fit(made[columns], "y", noise, prior or nl.Gaussian(scale=30.0), **options)
 
 
-def test_every_noise_is_tested():
-    noises = {name for name, family in nl.distributions.FAMILIES.items() if issubclass(family, nl.distributions.Noise)}
-    assert noises == set(TRUTHS)
-
-
-@pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize("name", NAMES)
 def test_contrasts_do_not_depend_on_a_wide_prior(name):
     """Which is all that is known about the mean of the levels, and of the classes."""
     one, other = (shown(fitted(name, nl.Gaussian(scale=scale))) for scale in (30.0, 300.0))
@@ -59,7 +65,7 @@ def test_contrasts_do_not_depend_on_a_wide_prior(name):
     assert (raw.errors[:, 1:] > 20 * other.errors[:, 1:]).all()
 
 
-@pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize("name", NAMES)
 def test_levels_that_are_shown_predict_the_same(name):
     fit = fitted(name, nl.Gaussian())
     values, made = shown(fit), table(name)

@@ -36,7 +36,10 @@ def sample(truth, rows, rng):
 @pytest.mark.parametrize("name", list(FAMILY_OF))
 def test_intervals_hold_the_truth_as_often_as_they_say(name):
     family, unit = FAMILY_OF[name], UNIT.get(name, 1.0)
-    truth, noise = family(**TRUTH.get(name, {})), family(**STATED.get(name, {}))
+    example = {k: v for k, v in family.examples[0].items() if k != family.location}
+    truth = family(**TRUTH.get(name, example if family.spread else {}))
+    stated = {k: v for k, v in truth.parameters.items() if k != family.location and family().parameters[k] is not None}
+    noise = family(**stated | STATED.get(name, {}))
     inside = []
     for rng in np.random.default_rng(8).spawn(SAMPLES):
         X, y, coef = sample(truth, ROWS.get(name, 500), rng)

@@ -29,15 +29,21 @@ CASES = [
 ]
 
 
+def truth(family):
+    """What the parameters beside the location are: as stated above, or in the family's first example."""
+    example = {k: v for k, v in family.examples[0].items() if k != family.location}
+    return TRUTH.get(family.__name__.lower(), example)
+
+
 class Sample:
     """Rows drawn from a noise, with weights and, where the noise has a dispersion, precisions."""
 
     def __init__(self, name, link, stated, rng):
         family = FAMILY_OF[name]
         self.X, self.w = rng.normal(size=(ROWS, 2)), rng.uniform(0.5, 2, ROWS)
-        self.p = rng.uniform(0.5, 2, ROWS) if name in TRUTH else None
+        self.p = rng.uniform(0.5, 2, ROWS) if any(own.precision for own in family.declared) else None
         eta = CENTRE[link] + 0.05 * self.X @ [1, -0.5]
-        self.y = of_rows(family(**TRUTH.get(name, {}), link=link), self.p).given(eta).sample(rng=rng)
+        self.y = of_rows(family(**truth(family), link=link), self.p).given(eta).sample(rng=rng)
         self.noise = family(**stated, link=link)
 
     def fit(self, prior):
@@ -70,13 +76,13 @@ def test_standard_errors_are_those_of_the_curvature(name, link, stated, prior, r
     def objective(theta):
         return sample.nll(fit, theta) + np.sum(prior.nll(theta[1:3]))
 
-    curvature = second_derivatives(objective, estimates, 0.02 * errors)
+    curvature = second_derivatives(objective, estimates, 0.005 * errors)
     # rows whose residual passes Huber's threshold between two differences are what they are uncertain by
     tolerance = {"huber": 0.05 if "delta" in names else 0.01}.get(name, 2e-3)
     np.testing.assert_allclose(errors, np.sqrt(np.linalg.inv(curvature).diagonal()), rtol=tolerance)
 
 
-@pytest.mark.parametrize("name", sorted(TRUTH.keys() - {"huber"}))
+@pytest.mark.parametrize("name", [n for n in sorted(FAMILY_OF) if FAMILY_OF[n].spread and FAMILY_OF[n].traits.divided])
 def test_a_column_that_a_lasso_leaves_out_changes_no_error(name, rng):
     """As a second copy of another column does: the curvature of all coefficients is singular, that of others is not."""
     X, noise = rng.normal(size=(60, 2)), FAMILY_OF[name](**({"power": 1.5} if name == "tweedie" else {}))

@@ -28,8 +28,10 @@ from neglog.distributions.inverse_gamma import InverseGamma
 from neglog.distributions.lazy import special
 from neglog.distributions.mixture import Mixture
 from neglog.distributions.negative_binomial import NegativeBinomial
+from neglog.distributions.parameters import LOG, Role
 from neglog.distributions.product import Product
 from neglog.distributions.student import StudentT
+from neglog.distributions.support import REALS
 from neglog.likelihood.row_values import checked
 
 PAIRS_AT_ONCE = 2_000_000  # of parameter and value
@@ -311,7 +313,7 @@ def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> P
 
     def of_some(x: Numbers) -> Numbers:
         inside = np.asarray(domain.contains(x))
-        safe = np.where(inside, x, _anywhere(name))
+        safe = np.where(inside, x, _anywhere(noise, name))
         shape = (len(x), len(values))
         scaled = safe[:, None] * spans if isinstance(noise, Poisson) else safe[:, None]
         law = noise.estimated(**{name: np.broadcast_to(scaled, shape)})
@@ -321,8 +323,8 @@ def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> P
 
     law: GridLaw = grid_law(
         minus_log,
-        _bounds(name, prior),
-        _guess(name, y, times),
+        _bounds(noise, name, prior),
+        _guess(noise, name, y, times),
         _unit(noise, prior),
         name,
         _kinks(name, y, noise, prior),
@@ -341,29 +343,32 @@ def _numeric(y: Numbers, noise: Any, prior: Any, name: str, times: Numbers) -> P
     return ParameterPosterior(noise, prior, name, law, law.log_total, law.error, _next=following)
 
 
-def _guess(name: str, y: Numbers, times: Numbers) -> float:
+def _guess(noise: Any, name: str, y: Numbers, times: Numbers) -> float:
     """A value of the parameter that is not absurd: where the search begins."""
-    if len(y) == 0 or name not in ("loc", "mean", "p", "scale"):
-        return _anywhere(name)
-    if name == "loc":
-        return float(np.median(y))
-    if name == "scale":
-        return float(np.mean(np.abs(y - np.median(y)))) or 1.0
+    own, (low, high) = noise.parameter(name), noise.locations
+    if len(y) == 0 or own.role is Role.SHAPE:
+        return _anywhere(noise, name)
+    if own.role is Role.SPREAD:
+        size = float(np.mean(np.abs(y - np.median(y))))
+        return size or 1.0 if low < 0 and noise.support is REALS else _anywhere(noise, name)
+    if low < 0:
+        return float(np.median(y if noise.support.low < 0 else np.log(y)))
     mean = float((y.sum() + 0.5) / (times.sum() + 1))
-    return mean if name == "mean" else min(max(mean, 0.01), 0.99)
+    return mean if high > 1 else min(max(mean, 0.01), 0.99)
 
 
 def _unit(noise: Any, prior: Any) -> float:
     """A step that is neither huge nor tiny for a location: the smaller of what noise and prior call one."""
     factors = prior.factors if isinstance(prior, Product) else (prior,)
-    scales = [law.parameters.get("scale") for law in (noise, *factors)]
+    scales = [noise.parameters.get(str(noise.spread)) if noise.support is REALS else None]
+    scales += [factor.parameters.get("scale") for factor in factors]
     known = [float(scale) for scale in scales if scale is not None and np.isfinite(scale)]
     return min(known) if known else 1.0
 
 
 def _kinks(name: str, y: Numbers, noise: Any, prior: Any) -> Numbers | None:
     """Where the product of likelihood and prior is not smooth in a location."""
-    if name != "loc":
+    if name != noise.location or noise.locations[0] == 0:
         return None
     places = [] if noise.smooth else [y]
     factors = prior.factors if isinstance(prior, Product) else (prior,)
@@ -374,11 +379,19 @@ def _kinks(name: str, y: Numbers, noise: Any, prior: Any) -> Numbers | None:
     return None if kinks is None or len(kinks) > MANY_KINKS else kinks  # where there are many, each is small
 
 
-def _anywhere(name: str) -> float:
-    return {"power": 1.5, "p": 0.5}.get(name, 1.0)
+def _anywhere(noise: Any, name: str) -> float:
+    """Some value that the parameter may have."""
+    own, (low, high) = noise.parameter(name), noise.locations
+    if own.role is not Role.LOCATION:
+        return float(own.start)
+    return 0.5 if high == 1 else 1.0 if low == 0 else 0.0
 
 
-def _bounds(name: str, prior: Any) -> tuple[float, float]:
+def _bounds(noise: Any, name: str, prior: Any) -> tuple[float, float]:
     """Where the parameter and the prior may be."""
-    low, high = {"power": (1.0, 2.0), "p": (0.0, 1.0), "loc": (-np.inf, np.inf)}.get(name, (0.0, np.inf))
+    own = noise.parameter(name)
+    if own.role is Role.LOCATION:
+        low, high = noise.locations
+    else:
+        low, high = own.within or ((0.0, np.inf) if own.raw is LOG else (-np.inf, np.inf))
     return max(low, prior.bounds[0]), min(high, prior.bounds[1])

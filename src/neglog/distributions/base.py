@@ -305,6 +305,11 @@ class Noise(Distribution):
         """Whether y holds labels, and a row has one raw prediction for each."""
         return self.link.name == "softmax"
 
+    @property
+    def in_memory_only(self) -> str | None:
+        """Why a fit needs its rows in memory, if it does."""
+        return None
+
     def cannot_tell(self, rows: int, zeros: int) -> str | None:
         """Why what the noise leaves open cannot be told from so many targets, of which so many are 0; or None."""
         return None

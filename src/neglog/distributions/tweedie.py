@@ -148,6 +148,12 @@ class Tweedie(Noise):
         beyond = np.maximum(at_one - nodes[-1], 0.0)  # where jumps are rare the information falls with their number
         return np.exp(np.interp(at_one, nodes, logs) - beyond)
 
+    @property
+    def in_memory_only(self) -> str | None:
+        if self.power == 0 and self.dispersion is None:
+            return "Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory"
+        return None
+
     def cannot_tell(self, rows: int, zeros: int) -> str | None:
         if self.power == 1 and self.dispersion is None:
             return (

@@ -28,7 +28,9 @@ def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
         long = _size(task) == 0 or not task.varies()
     if long or not answer.converged:
         _look_for_separation(task, answer)
-    if not (task.target.bends and task.target.steady):  # whose curvature says little about the columns
+    target = task.target
+    if not (target.bends and target.steady) or (target.locations[0] < 0 and target.open and not target.profiled):
+        # whose curvature says little about the columns
         ask_columns(task, answer)
     if answer.null is not None:
         _choose_smallest(task, answer)
@@ -94,7 +96,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
     """A fit that passes through all points has no scale."""
     target = task.target
     name = target.measure
-    if name not in target.open:
+    if name not in target.open or name in answer.at_limit:
         return
     value, noise = np.float64(getattr(answer.noise, name)), type(answer.noise).__name__
     size = np.float64(_size(task))

@@ -16,7 +16,7 @@ from neglog.distributions.arrays import Numbers
 from neglog.distributions.parameters import LOG, Parameter
 from neglog.estimation.huber import solve_huber
 from neglog.estimation.smooth import minimise_absolute, minimise_smooth, solve_general, start
-from neglog.likelihood.joint import joint_engine
+from neglog.likelihood.joint import joint_engine, joint_sums
 from neglog.likelihood.targets import HuberTarget, Target
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
@@ -25,8 +25,8 @@ LOOKED_AT = 1000  # rows at which values of the open parameters are looked over
 AROUND = (0.25, 0.5, 1.0, 2.0)  # times the spread of the residuals: scales that are tried
 TRIED = np.geomspace(1e-3, 1e3, 10)  # times its start, a positive parameter of which nothing else is known
 GRID = 8  # values between the ends of a search
-FAR = 0.5  # of the way to a limit, on the raw scale, from which on the limit itself is tried
-SAME = 1e-9  # relative difference of objectives that does not count
+FAR = 0.25  # of the way to a limit, on the raw scale, from which on the limit itself is tried
+SAME = 1e-4  # nats by which a fit must be better than that at a limit
 
 
 def solve_joint(task: Task, near: Answer | None = None) -> Answer:
@@ -107,8 +107,17 @@ def _coefficients(task: Task) -> Numbers:
             return found
     theta = task.penalty.centre + task.penalty.kink
     if engine.intercept:
-        theta[0] = np.median(target.raw if engine.offset is None else target.raw - engine.offset)
+        theta[0] = _median(target.raw if engine.offset is None else target.raw - engine.offset, target.w)
     return theta
+
+
+def _median(values: Numbers, w: Numbers | None) -> float:
+    """Of rows that count by their weights."""
+    if w is None:
+        return float(np.median(values))
+    order = np.argsort(values)
+    share = np.cumsum(w[order])
+    return float(values[order[int(np.searchsorted(share, 0.5 * share[-1]))]])
 
 
 def _looked_over(target: Target, eta: Numbers) -> Numbers:
@@ -116,7 +125,7 @@ def _looked_over(target: Target, eta: Numbers) -> Numbers:
     spread = 1.0
     if target.locations[0] < 0:
         away = np.abs(target.raw - np.asarray(target.noise.link.inverse(eta)))
-        spread = float(np.median(away)) * 1.4826 or float(np.mean(away)) or 1.0
+        spread = _median(away, target.w) * 1.4826 or float(np.average(away, weights=target.w)) or 1.0
     axes = [_values(own, spread if own.name == target.measure else None) for own in target.opened]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
     law = target.at(grid[:, None, :]).with_precision(target.p).given(eta)
@@ -140,11 +149,11 @@ def _values(own: Parameter, spread: float | None) -> Numbers:
 # ---- limits ----------------------------------------------------------------------------------------------------------
 
 
-def _is_far(own: Parameter, value: float) -> bool:
-    """Whether a parameter is well on its way to its limit."""
+def _is_far(own: Parameter, value: float, share: float = FAR) -> bool:
+    """Whether a parameter is well on its way to its limit, or so large a share of it."""
     assert own.limit is not None
     first, last, here = (float(own.raw.raw(x)) for x in (own.start, own.limit.value, value))
-    return not (here - first) / (last - first) < FAR
+    return not (here - first) / (last - first) < share
 
 
 def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
@@ -154,8 +163,11 @@ def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
     here = replace(task, target=target, engine=task.engine.with_target(target))
     theta = answer.theta if np.isfinite(answer.theta).all() else None
     held = _answered(here, None) if target.open else solve_general(here, theta)
+    if _turns_back(task, own, held):  # so far out all is flat, and a search that came from there saw no slope
+        inside = _inside(own)
+        answer = _answered(task, replace(held, noise=held.noise.with_(**{own.name: inside})))
     found, limit = (_objective(task, one) for one in (answer, held))
-    if answer.converged and found < limit - SAME * (1 + abs(limit)):
+    if answer.converged and found < limit - SAME and not _is_far(own, getattr(answer.noise, own.name), 1.0):
         return answer
     noise = type(answer.noise).__name__
     held.at_limit = (*answer.at_limit, own.name)
@@ -165,6 +177,21 @@ def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
         f"{own.limit.noise} noise."
     )
     return held
+
+
+def _turns_back(task: Task, own: Parameter, held: Answer) -> bool:
+    """Whether the nll falls on the way back from the limit."""
+    assert own.limit is not None
+    place = task.engine.coefficients + task.target.open.index(own.name)
+    slope = task.total(joint_sums, held.theta, task.target.raw_of(held.noise), False)[1][place]
+    return bool(slope * (own.raw.raw(own.limit.value) - own.raw.raw(own.start)) > 0)
+
+
+def _inside(own: Parameter) -> float:
+    """A value from which both the limit and what lies before it can be reached."""
+    assert own.limit is not None
+    first, last = (float(own.raw.raw(x)) for x in (own.start, own.limit.value))
+    return float(own.raw.value(first + 0.5 * FAR * (last - first)))
 
 
 def _objective(task: Task, answer: Answer) -> float:

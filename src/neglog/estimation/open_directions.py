@@ -19,12 +19,17 @@ def ask_columns(task: Task, answer: Answer) -> None:
     """
     if answer.null is not None:
         answer.null = column_null(task)
-    if not (answer.converged and answer.null is None) and "scale" in task.target.open and task.penalty.flat.all():
+    if (
+        not (answer.converged and answer.null is None)
+        and task.target.measure in task.target.open
+        and task.penalty.flat.all()
+    ):
         theta = None if task.engine.streamed else _exact(task)
         if theta is not None:
             left = task.engine.y - task.engine.predict(theta)
             answer.theta, answer.null = theta, column_null(task)
-            answer.noise = answer.noise.estimated(scale=float(np.sqrt(np.mean(left[_counted(task)] ** 2))))
+            size = float(np.sqrt(np.mean(left[_counted(task)] ** 2)))
+            answer.noise = answer.noise.estimated(**{task.target.measure: size})
 
 
 def column_null(task: Task) -> Numbers | None:

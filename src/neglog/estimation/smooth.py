@@ -84,7 +84,7 @@ def minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solutio
 
 def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: float, max_iter: int) -> Solution:
     """With a borrowed curvature as long as that gains enough, then with the curvature itself."""
-    if matrix is None or not len(theta) or newton_step(matrix, np.ones(len(theta))).null is not None:
+    if matrix is None or not len(theta) or not _is_metric(matrix):
         return newton(objective, theta, tol, max_iter)
     cheap = getattr(objective.engine, "cheap_curvature", False)
     polished = (with_own_curvature if cheap else polish)(objective, theta, matrix, tol, max_iter)
@@ -95,6 +95,12 @@ def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: fl
     solution = newton(objective, theta, tol, max(max_iter - polished.iterations, 0))
     solution.iterations += polished.iterations
     return solution
+
+
+def _is_metric(matrix: Numbers) -> bool:
+    """Whether steps can be measured by it in every direction."""
+    step = newton_step(matrix, np.ones(len(matrix)))
+    return step.definite and step.null is None
 
 
 def minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solution:

@@ -15,7 +15,7 @@ from neglog.distributions.product import Product, multiply
 from neglog.engines.blas import one_blas_thread
 from neglog.engines.moments import Moments
 from neglog.estimation.smooth import WIDE, start, working_set
-from neglog.estimation.solve import solve
+from neglog.estimation.solve import about_middle, solve
 from neglog.fitting.fit import prepare
 from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.likelihood.task import Answer, Task
@@ -164,8 +164,10 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
         return _one_by_one(task, unit, grid, n, ratio)
     squares = target.squares
     wide = task.engine.width > WIDE
-    engine: Any = Moments(task.engine.moments()) if squares and not wide else task.engine
-    point = _null_point(task, unit, engine)
+    # About the middle of y, as least squares are: its square would drown the residuals of a y that is far from 0.
+    centre = about_middle(task.engine) if squares and not wide and task.engine.intercept else 0.0
+    engine: Any = Moments(task.engine.moments(centre)) if squares and not wide else task.engine
+    point = _null_point(task, unit, engine, centre)
     if grid is None:
         grid = _grid(point, unit, task, n, ratio)
     answers = []
@@ -184,9 +186,12 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
             solution = proximal_newton(objective, point.theta, task.tol, task.max_iter, matrix, guess)
             matrix = None if squares else solution.matrix
         point, before = solution.point, strength
+        theta = point.theta.copy()
+        if centre:
+            theta[0] += centre
         answers.append(
             Answer(
-                point.theta,
+                theta,
                 target.filled(point.dispersion),
                 solution.converged,
                 solution.iterations,
@@ -198,14 +203,16 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
     return grid, answers
 
 
-def _null_point(task: Task, unit: Numbers, engine: Any) -> Point:
-    """The best with all penalised coefficients at their kinks, with the gradient of all."""
+def _null_point(task: Task, unit: Numbers, engine: Any, centre: float) -> Point:
+    """The best with all penalised coefficients at their kinks, with the gradient of all; of y less a centre."""
     held = unit > 0
     part, inside = task.engine.subset(~held, rest=task.penalty.kink * unit)
     small = Task(task.target, part, task.penalty.subset(inside), task.tol, task.max_iter)
     free = solve(small).theta if not small.penalty.flat.all() or part.width else start(small)
     theta = task.penalty.kink * unit + task.penalty.centre * ~held
     theta[inside] = free
+    if centre:
+        theta[0] -= centre
     return task.objective(engine, penalty=_with_strength(task.penalty, unit, 0.0)).at(theta, False)
 
 

@@ -119,9 +119,15 @@ class Target:
 
     @property
     def loss(self) -> Loss:
-        """The kernel at known parameters."""
-        values = tuple(np.full(1, float(value)) for value in self.noise._kernel_parameters())
-        return self.sharpened(Loss(self.kernel, self.noise.link.name, values))
+        """The kernel at known parameters. Where some are open nobody is to ask it but about the link: whoever does is
+        told no number.
+        """
+        return self.sharpened(Loss(self.kernel, self.noise.link.name, self._kernel_parameters(None)))
+
+    def _kernel_parameters(self, p: Numbers | None) -> tuple[Numbers, ...]:
+        known = self.noise.estimated(**dict.fromkeys(self.open, np.nan)) if self.open else self.noise
+        values = known.with_precision(p)._kernel_parameters()
+        return tuple(np.atleast_1d(np.asarray(value, np.float64)) for value in values)
 
     @property
     def weight(self) -> Numbers | None:
@@ -132,6 +138,8 @@ class Target:
         """A loss that is stated for precision 1 as it is for these rows."""
         if self.p is None or loss.response:
             return loss
+        if loss.open is None:
+            return replace(loss, parameters=self._kernel_parameters(self.p))
         log_p = np.log(self.p)
         values = zip(loss.parameters, self.noise.beside_location(), strict=True)
         raw = tuple(value + own.precision * log_p if own.precision else value for value, own in values)

@@ -87,12 +87,20 @@ class Task:
             engine,
             penalty,
             target.dispersion(rows),
-            convex=target.convex or self.engine.loss.open is not None,
+            convex=target.convex if self.engine.loss.open is None else penalty.smooth,
             steady=target.steady,
             gauge=self.gauge(engine, penalty),
             factor=factor,
             rows=self.engine.rows,
+            ends=self.ends(),
         )
+
+    def ends(self) -> Numbers | None:
+        """Between which raw parameters that are found along with the coefficients have to stay."""
+        if self.engine.loss.open is None:
+            return None
+        own = self.target.opened
+        return np.array([(-np.inf, np.inf) if q.within is None else q.within for q in own]).reshape(-1, 2).T
 
     def gauge(self, engine: Any, penalty: Penalty) -> Gauge | None:
         """For classes: which coefficients have a mean over them that means nothing."""

@@ -34,8 +34,9 @@ class Summary:
             "lower": np.array(estimates) - reach * np.array(errors),
             "upper": np.array(estimates) + reach * np.array(errors),
         }
-        for i, name in enumerate(names):  # parameters of the noise on a log scale: the interval of the logarithm
-            if name in fit.noise_standard_errors and fit.noise.parameter(name).raw is LOG:
+        first = len(names) - len(fit.noise_standard_errors)  # a column may be called like a parameter
+        for i, name in enumerate(names[first:], first):  # those on a log scale: the interval of the logarithm
+            if fit.noise.parameter(name).raw is LOG:
                 with np.errstate(all="ignore"):  # of a scale that vanished
                     factor = np.exp(reach * np.divide(errors[i], estimates[i]))
                 self.table["lower"][i], self.table["upper"][i] = estimates[i] / factor, estimates[i] * factor

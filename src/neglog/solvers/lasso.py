@@ -48,6 +48,8 @@ def proximal_newton(
         # sums of squares from a Gram matrix have lost digits that their value does not show: steps stop gaining earlier
         rounding = fresh and gain <= max(ROUNDING * objective.summed(point), STALLED) and decrement > 0.5 * before
         small = decrement <= tol and exact
+        if small and _falls_for_ever(matrix, point, penalty):
+            return Solution(point, False, steps, np.inf, stuck=True, matrix=matrix)
         if guessed and small:
             point, guessed = objective.at(point.theta, False), False
             continue
@@ -78,6 +80,12 @@ def proximal_newton(
         point, fresh, guessed = following, False, False
         steps += 1
     return Solution(point, False, steps, decrement, matrix=matrix)
+
+
+def _falls_for_ever(matrix: Numbers, point: Point, penalty: Penalty) -> bool:
+    """Whether something that no prior holds has a slope but no curvature: the model then has no minimum to go to."""
+    straight = (matrix.diagonal() <= 0) & (penalty.strength == 0) & (penalty.bend == 0)
+    return bool(np.any(straight & (np.abs(point.gradient) > STALLED * (1 + abs(point.value)))))
 
 
 def _curved(objective: Objective, theta: Numbers, guide: Numbers | None) -> Point:

@@ -198,7 +198,8 @@ def with_own_curvature(objective: Objective, theta: Numbers, matrix: Numbers, to
     following = line_search(lambda t: objective.at(t, True), point, direction, squared**0.5, objective.lost(point))
     if following is None or following.hessian is None:
         return Solution(point, False, 0, squared**0.5, stuck=True)
-    if newton_step(following.hessian, following.gradient).null is not None:
+    step = newton_step(following.hessian, following.gradient)
+    if step.null is not None or not step.definite:
         return Solution(following, False, 1, squared**0.5)
     rest = polish(objective, following.theta, following.hessian, tol, max_iter - 1, following)
     rest.iterations += 1

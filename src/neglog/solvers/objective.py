@@ -12,6 +12,7 @@ from neglog.solvers.systems import SINGULAR, newton_step, smallest_pivot
 
 NEARLY_SINGULAR = 1e-8  # pivot at unit diagonal
 LEAST_BORROWED = 1e-3  # of the guide, where the curvature is that
+LONGEST = 2.0  # step in a raw parameter by a guide
 LOST = 1e-13  # of the numbers summed: what the objective may be off by, its best dispersion included
 
 
@@ -74,7 +75,8 @@ class Objective:
 
     `convex=False` steps by the Fisher information at first; `factor` makes a sample count as much as all rows;
     `steady=False` says that curvature jumps, so that one step says little about the next; `rows` is how many terms
-    are summed, whose rounding errors remain where the sum itself is near 0.
+    are summed, whose rounding errors remain where the sum itself is near 0. The last coefficients may be raw parameters
+    of the noise: `ends` are two rows, between which each of them has to stay.
     """
 
     def __init__(
@@ -88,9 +90,10 @@ class Objective:
         factor: float = 1.0,
         steady: bool = True,
         rows: float = 0.0,
+        ends: Numbers | None = None,
     ) -> None:
         self.engine, self.penalty, self.dispersion, self.factor = engine, penalty, dispersion, factor
-        self.rows = rows
+        self.rows, self.ends = rows, ends
         self.expected = not convex
         self.tried_curvature = False
         self.gauge = gauge
@@ -127,7 +130,16 @@ class Objective:
         phi = self.dispersion.dispersion
         found = search(theta, self.penalty.bend, self.penalty.centre, self.factor / phi, tol, max_iter)
         theta, gradient, hessian, converged, steps, value, decrement, pivot = found
+        if not self._within(theta):
+            return None
         return Solution(Point(theta, value, gradient, hessian, phi), converged, steps, decrement, None, pivot)
+
+    def _within(self, theta: Numbers) -> bool:
+        """Whether the parameters of the noise are where they have to stay."""
+        if self.ends is None:
+            return True
+        v = theta[len(theta) - self.ends.shape[1] :]
+        return bool(np.all((v > self.ends[0]) & (v < self.ends[1])))
 
     def tells_columns_apart(self) -> bool:
         """Whether the columns themselves leave no direction open, whatever the loss makes of their rows: one pass."""
@@ -145,7 +157,11 @@ class Objective:
 
     def at(self, theta: Numbers, curvature: bool) -> Point:
         """One pass over the rows."""
+        if not self._within(theta):
+            return Point(theta, np.inf, np.full(len(theta), np.nan), None, np.nan)
         loss, gradient, gram = self.engine.evaluate(theta, curvature, self.expected)
+        if gram is not None and self.expected and self.ends is not None:
+            self._turn_upwards(gram, gradient)
         if not np.isfinite(loss):  # a mean outside its domain, or beyond the numbers
             return Point(theta, np.inf, gradient, gram, np.nan)
         profile = self.dispersion.profile(loss)
@@ -162,6 +178,17 @@ class Objective:
             hessian = self.hessian(gram, gradient, profile)
         slope = gradient if profile.slope == 1.0 else profile.slope * gradient
         return Point(theta, value, slope + pull, hessian, profile.dispersion, loss)
+
+    def _turn_upwards(self, gram: Numbers, gradient: Numbers) -> None:
+        """A guide in the parameters of the noise: the size of their curvature, whichever way that bends, and never so
+        small that a step leaves the part of the world that it was seen from.
+        """
+        assert self.ends is not None
+        own = slice(len(gradient) - self.ends.shape[1], None)
+        values, vectors = np.linalg.eigh(gram[own, own])
+        pull = np.abs(vectors.T @ gradient[own])
+        values = np.maximum(np.abs(values), np.maximum(pull / LONGEST, 1e-12 * (1.0 + np.abs(values).max())))
+        gram[own, own] = (vectors * values) @ vectors.T
 
     def _fill(self, gram: Numbers, theta: Numbers) -> None:
         """Add some of the guide in directions that have no curvature, as where few rows are within Huber's threshold:

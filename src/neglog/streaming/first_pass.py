@@ -235,8 +235,8 @@ def _check_named(source: Source, named: dict[str, str], noise: Noise) -> None:
         raise ValueError(
             "for classes an offset has one column per class, which rows that are not in memory cannot have"
         )
-    if noise.support.low < 0 and noise.traits.settled_by == "tweedie" and noise.unknown:
-        raise ValueError("Tweedie of power 0 is Gaussian noise: use Gaussian() for rows that are not in memory")
+    if noise.in_memory_only is not None:
+        raise ValueError(noise.in_memory_only)
 
 
 def _small(

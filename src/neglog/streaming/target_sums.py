@@ -69,7 +69,7 @@ def sums_of(target: Target) -> TargetSums:
         extremes=Extremes(float(np.min(target.raw)), float(np.max(target.raw))),
         classes=classes,
     )
-    if isinstance(target, Amounts):
+    if isinstance(target, Amounts) and target.locations[0] == 0:
         none, some = int(np.count_nonzero(zero)), ~zero
         sums.broken = int(np.count_nonzero(y != np.floor(y)))
         sums.zero_weight, sums.zero_precise = (_total(None if v is None else v[zero], none) for v in (w, counted))
@@ -86,7 +86,7 @@ def _total(values: Numbers | None, count: int) -> float:
 def condensed(target: Target, sums: TargetSums) -> Target:
     """A target of the same noise whose rows are the nodes."""
     precise = target.p is not None
-    if not isinstance(target, Amounts):
+    if not isinstance(target, Amounts) or target.locations[0] < 0:
         mean = sums.moment / sums.precise if sums.precise else 0.0
         return _of(target, np.array([mean]), np.array([sums.weight]), None)
     parts = []

@@ -29,15 +29,18 @@ def excess(x: Tensor) -> Tensor:
 
 def stirling_error(x: Tensor) -> Tensor:
     """log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2] for x > 0: what Stirling's formula leaves out."""
-    small = x < 10
-    low = torch.where(small, x, 1.0)
-    exact = torch.lgamma(low + 1) - (low + 0.5) * torch.log(low) + low - HALF_LOG_TWO_PI
-    inverse = torch.where(small, 10.0, x).reciprocal()
+    small = x < 10  # raised by 10, as the core does: derivatives of lgamma itself have fewer digits
+    low, raised = torch.where(small, x, 1.0), torch.where(small, x + 10, x)
+    inverse = raised.reciprocal()
     square = inverse * inverse
     series = torch.full_like(inverse, STIRLING[-1])
     for coefficient in STIRLING[-2::-1]:
         series = series * square + coefficient
-    return torch.where(small, exact, series * inverse)
+    product = low + 1
+    for k in range(2, 11):
+        product = product * (low + k)
+    lift = (low + 10.5) * torch.log(low + 10) - 10 - torch.log(product) - (low + 0.5) * torch.log(low)
+    return series * inverse + torch.where(small, lift, 0.0)
 
 
 def log1mexp(u: Tensor) -> Tensor:

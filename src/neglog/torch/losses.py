@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from inspect import signature
 from typing import Any
 
 import torch
@@ -78,6 +79,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         self.reduction, self.check = reduction, check
         self.link, self._support, self._locations = self.stated.link.name, self.stated.support, self.stated.locations
         open_parameters = self._read_parameters()
+        known = densities.FORMULAS.get(self.stated._family())
+        self._taken = frozenset(signature(known[0]).parameters) if known else frozenset()
         self.heads = (heads,) if isinstance(heads, str) else tuple(heads)
         for name in self.heads:
             if name not in open_parameters:
@@ -180,6 +183,9 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
 
     def _elementwise(self, y: Tensor, eta: Tensor, raw: dict[str, Any]) -> Tensor:
         formula, coordinate = densities.FORMULAS[self.stated._family()]
+        for own in self._own((*self._learned, *self.heads)):
+            if own.within is not None and _form(own) not in self._taken:  # it takes the value itself
+                raw[own.name] = _constrained(own, raw.pop(_form(own)))
         return formula(y, coordinate(self.link, eta), **raw)
 
     def _reduced(self, nats: Tensor, weight: Tensor | None) -> Tensor:

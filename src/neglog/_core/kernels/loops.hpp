@@ -107,16 +107,15 @@ enum class Wanted { slopes, curvatures, guide };
 template <std::size_t K, Wanted wanted>
 using JetOf = Jet<K, wanted == Wanted::slopes ? 1 : 2>;
 
-// Stores a row of derivatives: slopes in columns of `stride`, curvatures in columns by pairs. In place of curvatures a guide: that of
-// the location, and the sizes of the others' own, without what they share.
+// Stores a row of derivatives: slopes in columns of `stride`, curvatures in columns by pairs. Where a guide is wanted, that of the
+// location, which shares nothing with the parameters; of what these bend among themselves, the solver makes a guide from the sum.
 template <Wanted wanted, class J>
 inline void store(const J& jet, double guide, std::size_t i, std::size_t stride, double* value, double* gradient, double* hessian) {
     value[i] = jet.value;
     unrolled<J::variables>([&]<std::size_t k>() { gradient[k * stride + i] = jet.first[k]; });
     unrolled<J::pairs>([&]<std::size_t p>() {
-        constexpr bool own = row_of(p) == column_of(p);
-        if constexpr (wanted == Wanted::guide)
-            hessian[p * stride + i] = p == 0 ? guide : (own ? absolute(jet.second[p]) : 0.0);
+        if constexpr (wanted == Wanted::guide && column_of(p) == 0)
+            hessian[p * stride + i] = p == 0 ? guide : 0.0;
         else
             hessian[p * stride + i] = jet.second[p];
     });
@@ -159,10 +158,7 @@ void add_constants(std::size_t n, std::size_t stride, Parameters p, double* valu
         }
         value[i] += jet.value;
         unrolled<J::variables>([&]<std::size_t k>() { gradient[k * stride + i] += jet.first[k]; });
-        if constexpr (wanted == Wanted::curvatures)
-            unrolled<J::pairs>([&]<std::size_t q>() { hessian[q * stride + i] += jet.second[q]; });
-        if constexpr (wanted == Wanted::guide)
-            unrolled<K>([&]<std::size_t k>() { hessian[(triangle(k + 1) - 1) * stride + i] += absolute(jet.second[triangle(k + 1) - 1]); });
+        unrolled<J::pairs>([&]<std::size_t q>() { hessian[q * stride + i] += jet.second[q]; });  // none of them in the location
     }
 }
 
