@@ -75,6 +75,28 @@ struct HuberFormula {  // raw: log scale, log delta
     }
 };
 
+struct StudentTFormula {  // raw: log scale, log df
+    static constexpr std::size_t parameters = 2;
+    template <class T, class P>
+    static auto row(double y, const T& m, const P* raw) {
+        const auto z = (y - m) * exp(-raw[0]);
+        const double at = value_of(z), i = 1.0 / at;
+        const auto far = 2.0 * compose(z, log(absolute(at)), i, -i * i) - raw[1];  // where the square is no number
+        return (0.5 * exp(raw[1]) + 0.5) * select(absolute(at) > 1e100, far, log1p(square(z) * exp(-raw[1])));
+    }
+    template <class P>
+    static P constant(const P* raw) {  // that of the Gaussian, and what is left of log Gamma(df/2) - log Gamma(df/2 + 1/2)
+        const P half = 0.5 * exp(raw[1]);
+        return raw[0] + half_log_two_pi + 0.5 - half * log1p(exp(-raw[1])) + stirling_error(half) - stirling_error(half + 0.5);
+    }
+    static double guide(double y, double m, const double* raw) {
+        const double z = (y - m) * exp(-raw[0]), df = exp(raw[1]);
+        return (df + 1.0) / (df + z * z) * exp(-2.0 * raw[0]);
+    }
+    static double information(double, const double* raw) { return (1.0 - 2.0 / (exp(raw[1]) + 3.0)) * exp(-2.0 * raw[0]); }
+    static bool contains(double y) { return absolute(y) < infinity; }
+};
+
 struct LogNormalFormula {  // raw: log scale
     static constexpr std::size_t parameters = 1;
     template <class T, class P>

@@ -136,6 +136,16 @@ def huber(y: Tensor, centre: Tensor, log_scale: Tensor, log_delta: Tensor) -> Te
     return cut * (z - 0.5 * cut) + log_scale + torch.log(normaliser)
 
 
+@of("studentt", location)
+def student_t(y: Tensor, centre: Tensor, log_scale: Tensor, log_df: Tensor) -> Tensor:
+    """(df + 1) / 2 log(1 + z^2 / df) and the constant, that of the Gaussian and what is left of two log Gammas."""
+    df = torch.exp(log_df)
+    z = (y - centre) * torch.exp(-log_scale)
+    half = 0.5 * df
+    rest = 0.5 - half * torch.log1p(1 / df) + stirling_error(half) - stirling_error(half + 0.5)
+    return (half + 0.5) * torch.log1p(z * z / df) + log_scale + HALF_LOG_TWO_PI + rest
+
+
 @of("lognormal", itself)
 def lognormal(y: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
     """The Gaussian of log y, and log y from the change of variables."""

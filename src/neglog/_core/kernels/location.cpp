@@ -31,6 +31,10 @@ constinit const Kernel location_kernels[] = {
     unsteady(kernel<Location<HuberLoss, LogLocation>>("huber", "log", joint_loops<HuberFormula, LogLocation>)),
     unsteady(kernel<Location<HuberLoss, InverseLocation>>("huber", "inverse", joint_loops<HuberFormula, InverseLocation>)),
     unsteady(kernel<Location<HuberLoss, SqrtLocation>>("huber", "sqrt", joint_loops<HuberFormula, SqrtLocation>)),
+    kernel_of<StudentTFormula>("studentt", "identity"),
+    kernel_of<StudentTFormula, LogLocation>("studentt", "log"),
+    kernel_of<StudentTFormula, InverseLocation>("studentt", "inverse"),
+    kernel_of<StudentTFormula, SqrtLocation>("studentt", "sqrt"),
     kernel<LogNormal>("lognormal", "identity", joint_loops<LogNormalFormula>),
 };
 const std::size_t location_count = std::size(location_kernels);
