@@ -127,6 +127,43 @@ struct GammaFormula {  // raw: log shape
     static double guide(double, double, const double* raw) { return exp(raw[0]); }
 };
 
+struct NegativeBinomialFormula {  // raw: log dispersion, power. A Poisson mean that is Gamma of shape r = mean^(2-power) / dispersion
+    static constexpr std::size_t parameters = 2;
+    template <class T, class P>
+    static auto row(double y, const T& t, const P* raw) {
+        const auto log_r = (2.0 - raw[1]) * t - raw[0];
+        const auto mu = exp(t), r = exp(select(value_of(log_r) < 100.0, log_r, log_r * 0.0 + 100.0)), ry = r + y;
+        const auto u = (mu - y) * reciprocal(ry), x = select(absolute(value_of(u)) < 0.5, log1p(u), log((r + mu) * reciprocal(ry)));
+        const double some = y > 0 ? y : 1.0, log_y = log(some);
+        // Poisson's deviance less that of r + y where they are near Poisson's, and logarithms cancel; elsewhere by these, which do not
+        const auto near = some * excess_of_log(t - log_y) - ry * excess_of_log(x);
+        const auto far = r * x + y * (log1p(r * exp(-t)) - log1p(r * (1.0 / some)));
+        const auto deviance = select(y > 0 && y * absolute(value_of(t) - log_y) < smaller(value_of(r), y), near, far);
+        const double factorial = y > 0 ? stirling_error(some) + 0.5 * log_y + half_log_two_pi : 0.0;
+        return deviance + 0.5 * log1p(y * reciprocal(r)) + stirling_error(r) - stirling_error(ry) + factorial;
+    }
+    static double guide(double, double t, const double* raw) {
+        const double mu = exp(t);
+        return mu / (1.0 + mu * exp(raw[0] - (2.0 - raw[1]) * t));
+    }
+    static double information(double t, const double* raw) {
+        const double bend = 2.0 - raw[1], log_r = bend * t - raw[0];
+        return guide(0.0, t, raw) + (bend == 0 ? 0.0 : bend * bend * of_log_shape(std::exp(t), std::exp(log_r)));
+    }
+    // About log r, to which the mean is orthogonal: r^2 sum_j P(Y > j) / (r + j)^2 - r mu / (r + mu)
+    static double of_log_shape(double mu, double r) {
+        const double share = mu / (r + mu), none = r * std::log1p(mu / r), most = mu + 12 * std::sqrt(mu + mu * mu / r) + 60;
+        if (!(none < 600 && most < 1e5)) return share * share * larger(r * (r * (stirling_error_bend(r) + 1 / r + 0.5 / (r * r)) - 1.0), 0.5);
+        double mass = std::exp(-none), above = -std::expm1(-none), sum = 0.0;
+        for (double j = 0; j < most && above > 1e-17; ++j) {
+            sum += above / ((r + j) * (r + j));
+            mass *= share * (j + r) / (j + 1), above -= mass;
+        }
+        return r * r * sum - r * share;
+    }
+    static bool contains(double y) { return y >= 0 && is_integer(y) && y < infinity; }
+};
+
 // What the prediction takes part in: the nll is that and a sum over y alone, which few numbers give for all rows (likelihood/tweedie.py).
 // In the raw prediction itself, because a mean of power 0 may be negative.
 template <class Link>

@@ -163,6 +163,26 @@ def poisson(y: Tensor, t: Tensor) -> Tensor:
     return torch.where(some, nats, torch.exp(t))
 
 
+@of("negativebinomial", log_mean)
+def negative_binomial(y: Tensor, t: Tensor, log_dispersion: Tensor, power: Tensor | float) -> Tensor:
+    """The deviance, and what Stirling's formula leaves out: r is the shape of the mixture. Near y = mean of large r by
+    Poisson's deviance less that of r + y, because there logarithms cancel.
+    """
+    r, mean = torch.exp((2 - power) * t - log_dispersion), torch.exp(t)
+    some = y > 0
+    count = torch.where(some, y, 1.0)
+    log_count = torch.log(count)
+    u = (mean - y) / (r + y)
+    small = torch.abs(u) < 0.5
+    x = torch.where(small, torch.log1p(torch.where(small, u, 0.0)), torch.log((r + mean) / (r + y)))
+    away = torch.abs(t - log_count)
+    near = some & (away < 1) & ((r > y) | (y * away < r))
+    close = count * excess(t - log_count) - (r + y) * excess(x)
+    deviance = torch.where(near, close, r * x + y * (torch.log1p(r / mean) - torch.log1p(r / count)))
+    factorial = torch.where(some, stirling_error(count) + 0.5 * log_count + HALF_LOG_TWO_PI, 0.0)
+    return deviance + 0.5 * torch.log1p(y / r) + stirling_error(r) - stirling_error(r + y) + factorial
+
+
 @of("gamma", log_mean)
 def gamma(y: Tensor, t: Tensor, log_shape: Tensor) -> Tensor:
     """shape (y/mean - 1 - log(y/mean)) with t = log(mean), log y, and the constant of the shape."""
