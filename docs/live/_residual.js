@@ -2,7 +2,7 @@
 import * as kit from "./kit.js";
 
 /**
- * law(r) gives { loss, nll, gradient, curvature } at the present controls; rivals() gives [{ name, nll, place }] to compare with.
+ * law(r) gives { loss, nll, gradient, curvature } at the present controls; rivals() gives [{ name, nll, place, dy }] to compare with.
  * Call it after the sliders are made. `residual` is the slider of the marked residual, `range` how far the axes go.
  */
 export function residualFigure(figure, { residual, range, law, rivals, lossLabel, more = () => {} }) {
@@ -23,7 +23,7 @@ export function residualFigure(figure, { residual, range, law, rivals, lossLabel
     const under = rival.place === "under";
     let at = 0;
     while (!under && at > -range && rival.nll(at) < top) at -= 0.02 * range;
-    const options = under ? { textAnchor: "middle", dy: 12 } : { textAnchor: "start", dx: 12, dy: 8 };
+    const options = under ? { textAnchor: "middle", dy: 12 } : { textAnchor: "start", dx: 12, dy: rival.dy ?? 8 };
     return kit.Plot.text([rival.name], { x: [at], y: [under ? rival.nll(0) : Math.min(top, rival.nll(at))], fill: ink, ...options });
   };
   const axis = { label: "residual y − f →", domain: [-range, range] };
