@@ -1,8 +1,6 @@
 """Huber noise: its scale, stated or fitted."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,9 +20,6 @@ EXACT = 1e-13  # of that spread: what is left where they explain everything
 MANY = 40  # coefficients from which on it pays to begin at least squares
 NARROW = 0.3  # of the median residual: rows beyond a smaller threshold have no curvature to step by
 TIGHTER = 0.1  # each threshold beside the one before, on the way to a narrow one
-SETTLED = 1e-10  # relative change of a scale below which none counts
-MOST_SCALES = 60  # to look at
-SMALLEST = 1e-9  # of a first guess: a best scale below this is on its way to 0
 SUSPICIOUS = 1e-3  # of a first guess: whether a scale below this explains the residuals is worth a pass
 
 
@@ -59,11 +54,9 @@ def solve_stated(task: Task, target: HuberTarget, theta: Numbers | None = None) 
 
 
 def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
-    """With 1 / scale as the coefficient of y where that is possible: the objective is then convex in both. From the
+    """With 1 / scale as the coefficient of y, which makes the objective convex (`HuberTarget.is_convex_in_all`). From the
     answer to a question like this one, if it is given.
     """
-    if not task.penalty.smooth or target.noise.link.name != "identity":
-        return _search_scale(task, target, near)
     answer = _with_response(task, target, near)
     if task.engine.streamed or (answer.converged and answer.null is None):
         return answer
@@ -166,55 +159,6 @@ def _from_squares(task: Task, rows: slice | None, spread: float) -> tuple[Number
     return found
 
 
-def _search_scale(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
-    """The coefficients at each of several scales: where the nll's slope in log scale is 0.
-
-    The best scale at the coefficients found always lies on the way to the root: it brackets it. Secants do the rest.
-    """
-    last, steps = near, 0
-    noise, total = target.noise, target.total()
-
-    def at(log_scale: float) -> tuple[float, float]:
-        """The slope, and the log of the best scale at the coefficients found."""
-        nonlocal last, steps
-        known = target.with_noise(noise.estimated(scale=float(np.exp(log_scale))))
-        here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
-        last = solve_stated(here, known, None if last is None else last.theta)
-        steps += max(last.iterations, 1)
-        sums = partial(task.total, scale_sums, last.theta, noise.delta)
-        value, _ = sums(known.noise.scale)
-        best = huber_scale(sums, total, known.noise.scale)
-        return total - value, float(np.log(best)) if best > 0 else -np.inf
-
-    first = x = float(np.log(_rough_scale(task, target, near)))
-    low, high, reach = -np.inf, np.inf, 1.0
-    enough = min(max(1e-3 * task.tol, SETTLED), 1e-6)
-    before: tuple[float, float] | None = None
-    settled = False
-    for _ in range(MOST_SCALES):
-        slope, best = at(x)
-        if best < first + np.log(SMALLEST):
-            best = -np.inf
-            break
-        low, high = (x, high) if slope < 0 else (low, x)
-        following = best
-        if before is not None and (slope - before[1]) * (x - before[0]) > 0:
-            following = x - slope * (x - before[0]) / (slope - before[1])
-        settled = max(abs(best - x), abs(following - x)) <= enough or high - low <= enough
-        if settled:
-            break
-        if not low < following < high or not np.isfinite(high - low):
-            following, reach = x + reach * (best - x), 2 * reach  # a short step, but in the right direction
-        if not low < following < high:
-            following = 0.5 * (low + high)
-        before, x = (x, slope), following
-    assert last is not None
-    last.engine, last.iterations = task.engine, steps
-    last.noise = noise.estimated(scale=float(np.exp(best)) if np.isfinite(best) else _vanished(target))
-    last.converged = last.converged and settled
-    return last
-
-
 def _vanished(target: HuberTarget) -> float:
     """Stands for a scale of 0: too small beside y for any residual that is not an error of rounding."""
     return float(1e-18 * np.max(np.abs(target.y))) or 1e-320
@@ -225,15 +169,6 @@ def has_vanished(target: HuberTarget, scale: float) -> bool:
     return not scale > 1e-16 * max(float(np.max(np.abs(target.y))), 1e-300)
 
 
-def _rough_scale(task: Task, target: HuberTarget, near: Answer | None) -> float:
-    if near is not None and not has_vanished(target, near.noise.scale):
-        return float(near.noise.scale)
-    some = task.in_memory()
-    location = np.asarray(some.target.noise.link.inverse(some.engine.predict(start(some))))
-    away = np.abs(some.target.y - location) * (1.0 if some.target.p is None else np.sqrt(some.target.p))
-    return float(np.median(away)) * 1.4826 or float(np.mean(away)) or 1.0
-
-
 def scale_sums(task: Task, theta: Numbers, delta: float, scale: float) -> tuple[float, float]:
     """Sums of z psi(z) and of its derivative in log(1 / scale), z = residual / scale."""
     target = task.target
@@ -242,16 +177,3 @@ def scale_sums(task: Task, theta: Numbers, delta: float, scale: float) -> tuple[
     inside = np.abs(z) <= delta
     psi = np.where(inside, z, delta * np.sign(z))
     return target.total(z * psi), target.total(z * psi + np.where(inside, z**2, 0.0))
-
-
-def huber_scale(sums: Callable[[float], tuple[float, float]], total: float, scale: float) -> float:
-    """The root of mean(z psi(z)) = 1 in the scale, by Newton's method in 1 / scale; 0 if every residual is."""
-    for _ in range(100):
-        value, tilt = sums(scale)
-        if not tilt > 0:
-            return 0.0
-        following = scale / max(1 - (value - total) / tilt, 0.1)
-        if abs(following / scale - 1) <= 1e-14:
-            break
-        scale = following
-    return float(scale)

@@ -46,8 +46,10 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
         return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task, near)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
         return solve_threshold(task, target, near)
-    if isinstance(target, HuberTarget):
-        return solve_huber(task, target, near) if target.open else solve_stated(task, target, theta)
+    if isinstance(target, HuberTarget) and not target.open:
+        return solve_stated(task, target, theta)
+    if isinstance(target, HuberTarget) and target.is_convex_in_all(task.penalty):
+        return solve_huber(task, target, near)
     if target.squares:
         return _solve_squares(task)
     if target.open and not target.profiled:

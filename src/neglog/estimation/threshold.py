@@ -9,6 +9,7 @@ import numpy as np
 
 from neglog.distributions.arrays import Numbers
 from neglog.estimation.huber import has_vanished, solve_huber, solve_stated
+from neglog.estimation.joint_newton import solve_joint
 from neglog.likelihood.targets import HuberTarget
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers import scalar
@@ -55,8 +56,10 @@ def _at_threshold(task: Task, target: HuberTarget, log_delta: float, last: Answe
     delta = float(np.exp(log_delta))
     known = target.at_threshold(delta)
     here = replace(task, target=known, engine=task.engine.with_loss(known.loss))
-    if known.open:
+    if known.is_convex_in_all(task.penalty):
         answer = solve_huber(here, known, last)
+    elif known.open:
+        answer = solve_joint(here, last)
     else:
         answer = solve_stated(here, known, None if last is None else last.theta)
     return delta * float(task.total(threshold_slope, answer.noise, answer.theta)), answer

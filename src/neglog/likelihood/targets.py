@@ -371,6 +371,10 @@ class HuberTarget(Target):
         sharpness, *rest = loss.parameters
         return loss if self.p is None else replace(loss, parameters=(sharpness * np.sqrt(self.p), *rest))
 
+    def is_convex_in_all(self, penalty: Any) -> bool:
+        """Whether the objective is convex in the coefficients over the scale and 1 / scale, all that is open."""
+        return self.open == ("scale",) and bool(penalty.smooth) and self.noise.link.name == "identity"
+
     def response_loss(self) -> Loss:
         """With y as a column whose coefficient is -1 / scale."""
         return self.sharpened(Loss("huber", "identity", (ONE, np.full(1, float(self.noise.delta))), response=True))

@@ -185,6 +185,8 @@ class Objective:
         """
         assert self.ends is not None
         own = slice(len(gradient) - self.ends.shape[1], None)
+        if not (np.isfinite(gram[own, own]).all() and np.isfinite(gradient[own]).all()):
+            return
         values, vectors = np.linalg.eigh(gram[own, own])
         pull = np.abs(vectors.T @ gradient[own])
         values = np.maximum(np.abs(values), np.maximum(pull / LONGEST, 1e-12 * (1.0 + np.abs(values).max())))
@@ -199,6 +201,8 @@ class Objective:
             return
         guide = self.engine.evaluate(theta, True, True)[2]
         assert guide is not None
+        if not (np.isfinite(gram).all() and np.isfinite(guide).all()):
+            return
         unit = np.sqrt(np.where(guide.diagonal() > 0, guide.diagonal(), 1.0))
         values, vectors = np.linalg.eigh(gram / unit / unit[:, None])
         straight = vectors[:, values <= NEARLY_SINGULAR * max(values[-1], NEARLY_SINGULAR)]
