@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from neglog.likelihood.row_values import ConvergenceWarning as ConvergenceWarning
     from neglog.likelihood.row_values import UnseenLevelWarning as UnseenLevelWarning
     from neglog.results.fit import Fit as Fit
-    from neglog.results.storage import load as load
+    from neglog.results.loading import load as load
 
 __version__ = "0.1.0"
 
@@ -91,7 +91,7 @@ _HOMES = {
     "neglog.belief.nuts": ("SamplingWarning",),
     "neglog.belief.posterior": ("Posterior",),
     "neglog.results.fit": ("Fit",),
-    "neglog.results.storage": ("load",),
+    "neglog.results.loading": ("load",),
     "neglog.fitting.fit": ("fit",),
     "neglog.fitting.path": ("Path", "path"),
     "neglog.comparison.compare": ("compare",),

@@ -246,8 +246,8 @@ def predict(
     """Predict the mean of every row, and quantiles if asked for. Tables may be larger than memory."""
     _check_directory(output)
     levels = [_level(text) for text in _listed(quantiles or "")]
+    from neglog.results.loading import load
     from neglog.results.prediction_files import predict_file, predict_source
-    from neglog.results.storage import load
 
     found = load(model)
     named = found.named_beside(offset, exposure)
@@ -275,7 +275,8 @@ def predict(
 @app.command(epilog="Example: [bold]neglog explain visits.json[/bold]")
 def explain(model: ModelFile, raw: Raw = False, as_json: AsJson = False, debug: Debug = False) -> None:
     """Print a saved model: its formula, noise, prior and coefficients, and the data it was fitted to."""
-    from neglog.results.storage import load, to_json
+    from neglog.results.loading import load
+    from neglog.results.storage import to_json
     from neglog.results.summary import equation
 
     found = load(model)

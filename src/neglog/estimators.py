@@ -14,12 +14,12 @@ from neglog.design import blocks, check_index, split
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table
 from neglog.distributions import Bernoulli, Categorical, Gaussian
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning, check_counted_classes
-from neglog.results.fit import row_losses
+from neglog.results.fit_of_rows import row_losses
+from neglog.typing import Numbers
 
 WEAK = 10.0  # log odds for one standard deviation of a column: more than data that do not separate classes ever say
 ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}

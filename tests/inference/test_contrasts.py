@@ -8,7 +8,8 @@ import pytest
 
 import neglog as nl
 from neglog.results.contrasts import shown
-from neglog.results.storage import from_json, to_json
+from neglog.results.loading import from_json
+from neglog.results.storage import to_json
 
 pandas = pytest.importorskip("pandas", reason="tables with factors")
 TRUTHS = {

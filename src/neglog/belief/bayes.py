@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 from neglog.printing import as_text
+from neglog.typing import Numbers
 
 WHOLE = 1e-9  # how far from 1 the sum of a prior may be
 

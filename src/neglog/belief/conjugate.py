@@ -20,7 +20,7 @@ from neglog.distributions import (
     Laplace,
     Poisson,
 )
-from neglog.distributions.arrays import Numbers, as_numbers
+from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Distribution, Noise
 from neglog.distributions.beta_binomial import BetaBinomial
 from neglog.distributions.beta_prime import BetaPrime
@@ -33,6 +33,7 @@ from neglog.distributions.product import Product
 from neglog.distributions.student import StudentT
 from neglog.distributions.support import REALS
 from neglog.likelihood.row_values import checked
+from neglog.typing import Numbers
 
 PAIRS_AT_ONCE = 2_000_000  # of parameter and value
 MANY_KINKS = 500

@@ -13,12 +13,12 @@ import numpy as np
 
 from neglog.belief.posterior import refuse_improper, row_chunks
 from neglog.belief.standard_errors import inverse
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 from neglog.engines.blas import one_blas_thread
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.targets import Classes, Target
 from neglog.likelihood.task import Answer, Task
+from neglog.typing import Numbers
 
 HIGH = 0.7  # leverage from which a row decides its own prediction
 COSTLY = 2.0  # nats by which a row's cost rises when it is left out, from which on the step is too long to be exact

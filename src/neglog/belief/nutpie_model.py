@@ -11,7 +11,7 @@ from nutpie import _lib
 from nutpie.compiled_pyfunc import from_pyfunc
 from nutpie.sample import CompiledModel
 
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 
 def compiled(density: Any, size: int) -> Any:

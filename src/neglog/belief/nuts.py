@@ -11,11 +11,11 @@ from neglog.belief.posterior import Fitted, Posterior, checked_level, refuse_imp
 from neglog.design.blocks import Dense
 from neglog.design.design import Design, Schema
 from neglog.distributions import Bernoulli, Categorical
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.mixture import Mixture
 from neglog.engines.memory import Memory
 from neglog.likelihood.joint import Joint, joint_engine
 from neglog.likelihood.row_values import finite_prediction
+from neglog.typing import Numbers
 
 TUNE = 150  # draws that only adapt the step, which the metric makes nearly right from the start
 WHITE_CELLS = 20_000_000  # numbers up to which the rows are stored in the coordinates of the draws

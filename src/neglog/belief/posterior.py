@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from neglog.distributions import Bernoulli, Categorical, Gaussian, Laplace, LogNormal
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
 from neglog.distributions.mixture import Mixture
 from neglog.engines.blas import one_blas_thread
@@ -15,6 +14,7 @@ from neglog.likelihood.joint import Joint
 from neglog.likelihood.messages import involved_columns, listed
 from neglog.likelihood.row_values import finite_prediction
 from neglog.printing import as_text
+from neglog.typing import Numbers
 
 ROWS_AT_ONCE = 4096
 REACH = 6.0  # standard deviations of the raw prediction that a predictive law looks at

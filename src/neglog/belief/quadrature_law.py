@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Distribution
 from neglog.distributions.support import Support
+from neglog.typing import Numbers
 
 POINTS, SHARES = np.polynomial.legendre.leggauss(20)
 DEEP = 60.0  # nats below the peak at which the law is taken to end

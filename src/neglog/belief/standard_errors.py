@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.blas import one_blas_thread
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
+from neglog.typing import Numbers
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 
 class Buffers:

@@ -22,9 +22,10 @@ from neglog.boosting.estimation import estimated
 from neglog.boosting.information import SpreadInformation
 from neglog.boosting.laws import open_parameters, with_spread
 from neglog.boosting.team import Team
-from neglog.distributions.arrays import Numbers, as_numbers, thread_count
+from neglog.distributions.arrays import as_numbers, thread_count
 from neglog.distributions.base import Noise
 from neglog.distributions.support import REALS
+from neglog.typing import Numbers
 
 Slopes = Callable[..., tuple[Numbers, Numbers]]  # of y, raw predictions, weights, and the trainer's threads
 

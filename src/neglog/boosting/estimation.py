@@ -7,11 +7,11 @@ import numpy as np
 
 from neglog.boosting.laws import open_parameters
 from neglog.design.design import Design, Schema
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.results.fit import Fit
+from neglog.typing import Numbers
 
 
 def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> Noise:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
+from neglog.typing import Numbers
 
 DRAWS = 16_000  # per node: an error of a few percent, in what only sets the length of a step
 NODES = 7  # along the location and along the log of the spread

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.parameters import kept
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS
+from neglog.typing import Numbers
 
 # Trees add up to any number, so that the inverse of the link must make something of any number.
 WHOLE_LINE = ("identity", "log", "logit", "probit", "cloglog", "softmax")

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from neglog.boosting.estimation import Start
 from neglog.boosting.laws import law_of, outputs_of
 from neglog.boosting.rows import Features, codes_of, labels_of, read_new
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
+from neglog.typing import Numbers
 
 
 class Library(Protocol):

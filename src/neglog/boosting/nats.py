@@ -4,8 +4,8 @@ import numpy as np
 
 from neglog.boosting.estimation import estimated
 from neglog.boosting.laws import law_of
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
+from neglog.typing import Numbers
 
 NAME = "nats"
 

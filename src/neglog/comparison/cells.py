@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 NARROW = 1e-7  # probability of a cell below which its density times its width is more accurate than a difference
 

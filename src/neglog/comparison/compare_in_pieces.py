@@ -9,7 +9,6 @@ from neglog.comparison.cells import scored
 from neglog.comparison.comparison import Score, Totals
 from neglog.comparison.recorded import Facts, facts_of
 from neglog.distributions import Categorical, Gaussian
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.engines.files import kind_of_type
 from neglog.estimation.diagnosis import diagnose
@@ -18,10 +17,11 @@ from neglog.estimation.solve import solve
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.task import Task
-from neglog.results.fit import Fit
+from neglog.results.fit_of_rows import FitOfRows
 from neglog.streaming.first_pass import on_fold, open_source, task_sums
 from neglog.streaming.pieces import Folds, PieceTask, Streamed, StreamedTask, fold_of
 from neglog.streaming.target_sums import condensed
+from neglog.typing import Numbers
 
 ROWS_TO_SHOW = 100_000  # whose scores are kept, for calibration and figures
 TOL = 1e-3
@@ -159,7 +159,7 @@ def _fitted(task: StreamedTask, prior: Prior) -> Fitted:
         task = replace(task, penalty=make_penalty(prior, task.engine))
         answer = solve(task)
     diagnose(task, answer)
-    fit = Fit(task, answer, prior)
+    fit = FitOfRows(task, answer, prior)
     return Fitted(fit.noise, answer.theta, fit.converged, "" if fit.converged else fit.message)
 
 

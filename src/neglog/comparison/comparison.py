@@ -8,10 +8,10 @@ import numpy as np
 
 from neglog.comparison.recipes import Recipe
 from neglog.comparison.verdict import sentence, with_error
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.printing import as_text
 from neglog.results.fit import Fit
+from neglog.typing import Numbers
 
 LEVELS = (0.5, 0.8, 0.95)
 TIE = 2.0  # standard errors of the paired difference within which nobody is better

@@ -11,7 +11,7 @@ from neglog.design.blocks import Codes, Dense
 from neglog.design.design import Design
 from neglog.design.screening import FEW_ROWS, names_of_rows, numbers_of_rows
 from neglog.design.selection import take_rows
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 ROWS = 10_000  # that are looked at, evenly spread
 ROWS_FOR_NAMES = 100_000  # that are looked at for identifiers

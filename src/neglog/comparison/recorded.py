@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.registry import FAMILIES
 from neglog.distributions.support import Support
+from neglog.typing import Numbers
 
 STEPS = (1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001)  # in which people record numbers
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neglog.design import tables
 from neglog.design.blocks import Block, Codes, Dense
 from neglog.design.design import Column, Design, Schema
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 DAY = 86_400e6  # microseconds
 NUMBER = "(number of the row)"

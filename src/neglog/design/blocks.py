@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neglog.distributions.arrays import Array
+from neglog.typing import Array
 
 FAR = 1e3  # times its spread from 0: a sparse column without zeros is centred
 ROWS_TO_LOOK_AT = 32  # for such columns

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.tables import has_commas
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 MANY_TEXTS = 0.5  # of the rows: text with more different values than this names the rows
 FEW_ROWS = 20  # in which nothing is taken for an identifier

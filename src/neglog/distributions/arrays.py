@@ -5,12 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from neglog import _core
-
-Array = NDArray[np.floating[Any]]
-Numbers = NDArray[Any]  # of any kind: floats, row numbers, masks
+from neglog.typing import Array
 
 ROWS_PER_THREAD = 1 << 15  # below this a thread costs more than it saves
 

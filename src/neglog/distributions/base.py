@@ -13,6 +13,7 @@ from neglog.distributions.link import LINKS, Link
 from neglog.distributions.parameters import MODEL, Parameter, Role, checked, kept
 from neglog.distributions.support import Support
 from neglog.distributions.traits import Traits
+from neglog.typing import Array
 
 Measure = Literal["density", "mass", "mixed"]
 quiet = np.errstate(all="ignore")  # as a decorator: infinite moments and slopes are answers, not warnings
@@ -360,7 +361,7 @@ class Noise(Distribution):
         with np.errstate(all="ignore"):
             return self._core_joint(self.link.name, numbers, raw, curvature)
 
-    def _core_joint(self, link: str, y: arrays.Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
+    def _core_joint(self, link: str, y: Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
         parameters = self.raw_parameters()
         shape = arrays.broadcast_shape(y, eta, *parameters)
         variables = 1 + len(parameters)
@@ -409,7 +410,7 @@ class Noise(Distribution):
         link, eta = self._raw()
         return self._core_nll(link, arrays.as_numbers(y, "y"), eta)
 
-    def _core_nll(self, link: str, y: arrays.Array, eta: Any) -> Any:
+    def _core_nll(self, link: str, y: Array, eta: Any) -> Any:
         with np.errstate(all="ignore"):
             parameters, constant = self._kernel_parameters(), self._constant()
         dtype = arrays.output_type(y, eta, *self._others())
@@ -447,7 +448,7 @@ class Noise(Distribution):
         eta: ArrayLike,
         *,
         expected: bool = False,
-        out: tuple[arrays.Array, arrays.Array] | None = None,
+        out: tuple[Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[Any, Any]:
         """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
@@ -468,8 +469,8 @@ class Noise(Distribution):
         y: ArrayLike,
         eta: ArrayLike,
         expected: bool,
-        gradient: arrays.Array,
-        hessian: arrays.Array | None,
+        gradient: Array,
+        hessian: Array | None,
         *,
         weight: ArrayLike = 1.0,
         least: float = -np.inf,

@@ -86,7 +86,7 @@ class Parameter:
     raw        the scale on which its prior is flat: the logarithm of what is positive
     precision  a row of precision p has the parameter times p to this power
     start      where a search begins that knows nothing else
-    search     the ends between which an unknown value is looked for; it may not leave them
+    search     the ends between which a first look goes for an unknown value
     limit      the end that is no failure: as good as another noise, which is then said
     within     the open interval that the raw value lies in, where that is not every number
     """

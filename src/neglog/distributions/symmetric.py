@@ -1,4 +1,4 @@
-"""What Gaussian, Laplace and Huber share: laws symmetric around `loc`, stretched by `scale`."""
+"""What Gaussian, Laplace, Huber and StudentT share: laws symmetric around `loc`, stretched by `scale`."""
 
 from abc import abstractmethod
 from typing import Any

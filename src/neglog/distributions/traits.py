@@ -11,7 +11,7 @@ class Traits:
     divided      the spread divides the loss by a dispersion, so that where the loss is least does not depend on it
     repeats      a row of precision p was observed p times: y is a rate, or a share of p trials
     predicts     what the location is, in words
-    settled_by   the accelerator that fits it (likelihood/targets.py); None for the solver that takes any noise
+    settled_by   the accelerator that fits it (likelihood/accelerators.py); None for the solver that takes any noise
     separates    what is told apart where a likelihood has no maximum
     """
 

@@ -21,6 +21,7 @@ from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance
 from neglog.distributions.support import AMOUNTS, POSITIVE_NUMBERS, REALS, Support, lattice
 from neglog.distributions.traits import Traits
+from neglog.typing import Array
 
 POWER = Domain(
     "0, between 1 and 2, or 3 (no Tweedie law exists between 0 and 1; other powers have no exact density here)",
@@ -251,7 +252,7 @@ class Tweedie(Noise):
         dispersion_slope = np.where(np.isnan(in_dispersion), isolated, in_dispersion)
         return {"mean": in_mean[()], "power": in_power[()], "dispersion": dispersion_slope[()]}
 
-    def _core_joint(self, link: str, y: arrays.Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
+    def _core_joint(self, link: str, y: Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
         """What the prediction takes part in is the core's; what is left are the exact slopes in power and dispersion,
         and differences of these in place of their second derivatives.
         """

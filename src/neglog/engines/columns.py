@@ -6,8 +6,9 @@ import numpy as np
 
 from neglog import _core
 from neglog.design.blocks import Sparse
-from neglog.distributions.arrays import Numbers, available_threads
+from neglog.distributions.arrays import available_threads
 from neglog.engines.memory import Memory
+from neglog.typing import Numbers
 
 SWEEPS = 300  # in which descent should be done, unless columns are nearly dependent
 

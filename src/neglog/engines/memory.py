@@ -10,7 +10,8 @@ from neglog import _core
 from neglog.design.blocks import Codes, Dense, Sparse
 from neglog.design.design import Design
 from neglog.design.selection import take_columns, take_rows
-from neglog.distributions.arrays import Numbers, all_finite, available_threads
+from neglog.distributions.arrays import all_finite, available_threads
+from neglog.typing import Numbers
 
 ENTRIES_PER_THREAD = 100_000  # below this a thread costs more than it saves
 ROWS_FOR_CENTRES = 32  # centres only keep numbers small, so the median of a few rows is enough

@@ -4,8 +4,8 @@ import numpy as np
 
 from neglog import _core
 from neglog.design.blocks import Dense
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
+from neglog.typing import Numbers
 
 
 class Moments:

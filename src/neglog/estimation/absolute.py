@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.estimation.open_directions import column_null
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.absolute import AbsoluteSolution, MemoryRows, Rows, Status, least_absolute
+from neglog.typing import Numbers
 
 ROUNDS = 200  # of scale and coefficients in turn
 

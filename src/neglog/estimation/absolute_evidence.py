@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.estimation.absolute import EngineRows, absolute_loss, counted_rows, proven_constant
 from neglog.estimation.scale_search import Evidence
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.absolute import least_absolute
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 
 class AbsoluteEvidence:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.estimation.absolute import (
     ROUNDS,
     at_kinks,
@@ -26,6 +25,7 @@ from neglog.solvers.absolute import CAUTION, DenseRows, Status, least_absolute
 from neglog.solvers.penalty import Penalty
 from neglog.streaming.pieces import PieceTask, StreamedTask
 from neglog.streaming.target_sums import Extremes
+from neglog.typing import Numbers
 
 MOST_CELLS = 30_000_000  # numbers that the rows near the solution may be
 BANDS = 12  # that are tried

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.estimation.open_directions import ask_columns
 from neglog.estimation.separation import separating_direction
 from neglog.likelihood.link_domain import domain_of
@@ -11,6 +10,7 @@ from neglog.likelihood.targets import LEAST_SUM
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.systems import minimum_norm, newton_step
 from neglog.streaming.pieces import StreamedTask
+from neglog.typing import Numbers
 
 SPARE = 4  # rows beyond the number of columns that are asked whether columns reach every y
 NEARLY = 1e-12  # of y: what is left of it where columns do

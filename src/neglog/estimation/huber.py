@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.estimation.smooth import answer_of, finish, solve_general, start
 from neglog.likelihood.targets import HuberTarget
@@ -14,6 +13,7 @@ from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import newton_step
+from neglog.typing import Numbers
 
 NEARLY_ALL = 1e-3  # of the spread of y: what is left of it where columns explain the rest
 EXACT = 1e-13  # of that spread: what is left where they explain everything
@@ -54,8 +54,8 @@ def solve_stated(task: Task, target: HuberTarget, theta: Numbers | None = None) 
 
 
 def solve_huber(task: Task, target: HuberTarget, near: Answer | None = None) -> Answer:
-    """With 1 / scale as the coefficient of y, which makes the objective convex (`HuberTarget.is_convex_in_all`). From the
-    answer to a question like this one, if it is given.
+    """With 1 / scale as the coefficient of y, which makes the objective convex (`HuberTarget.is_convex_in_all`). From
+    the answer to a question like this one, if it is given.
     """
     answer = _with_response(task, target, near)
     if task.engine.streamed or (answer.converged and answer.null is None):

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions import Huber
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.parameters import LOG, Parameter
 from neglog.estimation.huber import solve_huber
 from neglog.estimation.smooth import minimise_absolute, minimise_smooth, solve_general, start
@@ -20,6 +19,7 @@ from neglog.likelihood.joint import joint_engine, joint_sums
 from neglog.likelihood.targets import HuberTarget, Target
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 LOOKED_AT = 1000  # rows at which values of the open parameters are looked over
 AROUND = (0.25, 0.5, 1.0, 2.0)  # times the spread of the residuals: scales that are tried

@@ -7,12 +7,12 @@ import numpy as np
 
 from neglog.belief.leave_one_out import leave_one_out
 from neglog.distributions import Laplace
-from neglog.distributions.arrays import Numbers
 from neglog.estimation.learned_ridge import Learned, finite, one_if_equal
 from neglog.estimation.solve import solve
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 ROUGH = 1e-2  # posterior standard deviations from the optimum that do for choosing a strength
 STRENGTHS = 40  # of a Laplace prior that are tried

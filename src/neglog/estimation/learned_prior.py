@@ -10,7 +10,6 @@ import numpy as np
 
 from neglog.design.blocks import Codes, Dense
 from neglog.distributions import Flat, Laplace
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
 from neglog.estimation.learned_lasso import learn_laplace
@@ -22,6 +21,7 @@ from neglog.likelihood.targets import HuberTarget, Target
 from neglog.likelihood.task import Task
 from neglog.likelihood.tweedie import Compound
 from neglog.streaming.pieces import StreamedTask
+from neglog.typing import Numbers
 
 
 def is_open(prior: Any) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from neglog import _core
 from neglog.belief.posterior import whitened
 from neglog.distributions import Gaussian
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.estimation.absolute_evidence import AbsoluteEvidence
 from neglog.estimation.scale_search import Evidence, best_scale
@@ -18,6 +17,7 @@ from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import threads_for
+from neglog.typing import Numbers
 
 STEPS = 200  # of the fixed point
 SETTLED = 1e-6  # relative change of a scale that ends the search

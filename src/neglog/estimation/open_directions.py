@@ -6,9 +6,9 @@ beyond Huber's threshold have none, nor has any row of an absolute loss. There t
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.systems import newton_step
+from neglog.typing import Numbers
 
 EXACT = 1e-10  # of the largest y: residuals below this are rounding
 

@@ -7,9 +7,9 @@ for every other class k. A linear programme finds one, or proves that there is n
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.likelihood.task import Task
+from neglog.typing import Numbers
 
 SOME = 5_000  # rows to look at first
 MOST = 20_000_000  # numbers that a linear programme may have

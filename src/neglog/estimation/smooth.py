@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.columns import Columns
 from neglog.engines.memory import Memory
 from neglog.engines.moments import GrowingMoments, Moments
@@ -18,6 +17,7 @@ from neglog.solvers.objective import Objective, Solution
 from neglog.solvers.sparse_lasso import SparseLasso
 from neglog.solvers.systems import newton_step
 from neglog.solvers.working_set import WorkingSet
+from neglog.typing import Numbers
 
 TOUCHING = 1e-5  # of the mean raw prediction, or of the domain's width: nearer to the edge of its domain a row is at it
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time

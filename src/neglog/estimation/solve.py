@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.engines.moments import Moments
 from neglog.estimation.absolute import solve_absolute
@@ -23,6 +22,7 @@ from neglog.solvers.newton import newton, polish
 from neglog.solvers.objective import Solution
 from neglog.solvers.systems import newton_step
 from neglog.streaming.pieces import StreamedTask
+from neglog.typing import Numbers
 
 FEW_COLUMNS = 100  # coefficients that are never too many
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.estimation.huber import has_vanished, solve_huber, solve_stated
 from neglog.estimation.joint_newton import solve_joint
 from neglog.likelihood.targets import HuberTarget
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers import scalar
+from neglog.typing import Numbers
 
 # among which Huber's is looked for, in units of the scale; beyond the last the noise is Gaussian to eight digits
 THRESHOLDS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.55, 0.8, 1.1, 1.5, 2.1, 3.0, 4.2, 6.0)

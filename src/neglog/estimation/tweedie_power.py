@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.estimation.smooth import solve_general
 from neglog.estimation.tweedie_surface import Place, Surface, counted_means, surface_of
 from neglog.likelihood.task import Answer, Task
 from neglog.likelihood.tweedie import Compound, common_step
+from neglog.typing import Numbers
 
 POWERS = (1.001, 1.999)  # where the power is looked for
 # For whole numbers from here on: below, jumps of 1 would scatter less than numbers that were rounded, by 12 ** -0.5,

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers, thread_count
+from neglog.distributions.arrays import thread_count
 from neglog.likelihood.chebyshev import FROM_SUMS, node_values, panel_sums
 from neglog.likelihood.task import Task
 from neglog.likelihood.tweedie import FEW, SMOOTH_FROM, Compound, constants_of
+from neglog.typing import Numbers
 
 # among which the surface is looked over; between neighbours one row of ridges does not turn into another
 POWERS = (1.001, 1.002, 1.004, 1.008, 1.015, 1.03, 1.05, 1.08, 1.12, 1.18, 1.3, 1.5, 1.7, 1.85, 1.95, 1.999)

@@ -31,7 +31,7 @@ from neglog.likelihood.row_values import (
     combined_offset,
 )
 from neglog.likelihood.task import Answer, Task
-from neglog.results.fit import Fit
+from neglog.results.fit_of_rows import FitOfRows
 from neglog.streaming.first_pass import open_source, opened_source
 from neglog.streaming.watching import watched
 
@@ -55,7 +55,7 @@ def fit(
     engine: str | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[str], None] | None = None,
-) -> Fit:
+) -> FitOfRows:
     """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with
     them.
 
@@ -119,7 +119,7 @@ def fit(
                     task.engine.design.check_finite()
                 diagnose(task, answer, learned=is_open(stated))
     named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
-    result = Fit(task, answer, prior, named)
+    result = FitOfRows(task, answer, prior, named)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions import Gaussian, Laplace
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise, Prior
 from neglog.distributions.product import Product, multiply
 from neglog.engines.blas import one_blas_thread
@@ -19,10 +18,11 @@ from neglog.estimation.solve import about_middle, solve
 from neglog.fitting.fit import prepare
 from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.likelihood.task import Answer, Task
-from neglog.results.fit import Fit
+from neglog.results.fit_of_rows import FitOfRows
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.objective import Point
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 
 class Path:
@@ -51,11 +51,11 @@ class Path:
     def __len__(self) -> int:
         return len(self.strengths)
 
-    def __getitem__(self, index: int) -> Fit:
+    def __getitem__(self, index: int) -> FitOfRows:
         """The fit at one strength."""
         prior = _at_strength(self._prior, float(self.strengths[index]))
         task = replace(self._task, penalty=self._answers[index].penalty)
-        return Fit(task, self._answers[index], prior)
+        return FitOfRows(task, self._answers[index], prior)
 
     @cached_property
     def nlls(self) -> Numbers:
@@ -68,7 +68,7 @@ class Path:
         return None if self.held_out is None else int(np.argmin(self.held_out))
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> FitOfRows:
         """The fit at the best strength."""
         if self.best is None:
             raise ValueError("the path was not cross-validated; ask for it with nl.path(..., cv=5)")

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog import _core
-from neglog.distributions.arrays import Array, as_numbers, output_type, thread_count
+from neglog.distributions.arrays import as_numbers, output_type, thread_count
 from neglog.distributions.base import Distribution
+from neglog.typing import Array
 
 
 class Rows:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions.arrays import Numbers, all_finite
+from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Noise
 from neglog.distributions.parameters import MODEL
 from neglog.likelihood.targets import (
@@ -20,6 +20,7 @@ from neglog.likelihood.targets import (
     Target,
 )
 from neglog.likelihood.tweedie import Compound
+from neglog.typing import Numbers
 
 ACCELERATORS: dict[str | None, type[Target]] = {
     None: Target,  # coefficients and all that is open at once, by Newton's method

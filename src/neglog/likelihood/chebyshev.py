@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 NODES = 12  # of a panel
 PANEL = 0.5  # of a logarithm

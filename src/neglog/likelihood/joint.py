@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.objective import Objective
+from neglog.typing import Numbers
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import ONE, Loss, Memory
 from neglog.solvers.interior import Wall
+from neglog.typing import Numbers
 
 MOST = 20_000_000  # numbers that a linear programme may have
 PROBES = np.array([-1.0, 0.5, 2.0])  # raw predictions that tell the domains of all links apart

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.likelihood.task import Answer, Task
+from neglog.typing import Numbers
 
 SHOWN = 5
 

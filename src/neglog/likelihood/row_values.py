@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.engines.memory import Memory
+from neglog.typing import Numbers
 
 
 class ConvergenceWarning(UserWarning):

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import ONE, Loss
 from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional
+from neglog.typing import Numbers
 
 ALL = slice(None)
 NOTHING = 1e-14  # of the size of y: what is smaller is rounding

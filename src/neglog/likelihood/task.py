@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from neglog.design.design import Design, Schema
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.likelihood.targets import Target
 from neglog.solvers.objective import Gauge, Objective
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 SAMPLE_SHARE = 1 / 16  # of the rows, for the start
 SAMPLE_PER_COLUMN = 50  # rows, at least

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers, thread_count
+from neglog.distributions.arrays import thread_count
 from neglog.engines.memory import ONE, Loss
 from neglog.likelihood.chebyshev import collected
 from neglog.likelihood.targets import ALL, NOTHING, Amounts, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
+from neglog.typing import Numbers
 
 DIFFERENCE = 1e-5  # of the power and of the log of the dispersion, for second derivatives
 FEW = 512  # positive rows up to which nothing is gained by collecting them at nodes

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.results.contrasts import shown
+from neglog.typing import Numbers
 
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score

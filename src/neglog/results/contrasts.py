@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.design.blocks import Codes
-from neglog.distributions.arrays import Numbers
 from neglog.likelihood.task import Task
+from neglog.typing import Numbers
 
 if TYPE_CHECKING:
     from neglog.belief.standard_errors import Information

@@ -14,11 +14,10 @@ import numpy as np
 from neglog.atomic import umask, written_whole
 from neglog.design.files import open_batches
 from neglog.design.tables import quoted
-from neglog.results.fit import Fit
 
 
 def predict_file(
-    fit: Fit,
+    fit: Any,
     table: Path,
     output: Path | None,
     levels: list[float],
@@ -45,7 +44,7 @@ def predict_file(
 
 
 def _predictions(
-    fit: Fit, path: Path, levels: list[float], named: dict[str, str], keep: list[str], tell: Callable[[int], None]
+    fit: Any, path: Path, levels: list[float], named: dict[str, str], keep: list[str], tell: Callable[[int], None]
 ) -> Iterator[Any]:
     import pyarrow as pa
 
@@ -57,7 +56,7 @@ def _predictions(
         tell(table.num_rows)
 
 
-def _columns(fit: Fit, table: Any, levels: list[float], named: dict[str, str], keep: list[str]) -> dict[str, Any]:
+def _columns(fit: Any, table: Any, levels: list[float], named: dict[str, str], keep: list[str]) -> dict[str, Any]:
     """Predictions for the rows of a table, beside the columns that are copied."""
     law = fit.distribution(table, **named)
     columns: dict[str, Any] = {name: table.column(name) for name in keep}
@@ -76,7 +75,7 @@ def _columns(fit: Fit, table: Any, levels: list[float], named: dict[str, str], k
 class PredictionWork:
     """Predictions for the rows of one table, written as a file of the output."""
 
-    fit: Fit
+    fit: Any
     levels: list[float]
     named: dict[str, str]
     keep: list[str]
@@ -92,7 +91,7 @@ class PredictionWork:
 
 
 def predict_source(
-    fit: Fit, source: Any, output: Path, levels: list[float], *, named: dict[str, str], keep: list[str]
+    fit: Any, source: Any, output: Path, levels: list[float], *, named: dict[str, str], keep: list[str]
 ) -> int:
     """Predictions for every row of a source as a directory of Parquet files, in the order of the rows; their number.
 
@@ -119,7 +118,7 @@ def predict_source(
     return int(rows or 0)
 
 
-def _types(fit: Fit, named: dict[str, str], keep: list[str]) -> dict[str, Any]:
+def _types(fit: Any, named: dict[str, str], keep: list[str]) -> dict[str, Any]:
     """The columns that are needed, with their types: a part of a text file may look like another type."""
     import pyarrow as pa
 

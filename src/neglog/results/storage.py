@@ -1,50 +1,28 @@
-"""Fits as JSON: what was found, without the data."""
+"""Fits as JSON: what was found, without the data; `loading` reads it."""
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neglog.atomic import written_whole
-from neglog.belief.standard_errors import Information
-from neglog.design.design import Schema
 from neglog.distributions.product import Product
 from neglog.distributions.registry import FAMILIES
-from neglog.results.contrasts import Contrasts
-from neglog.results.fit import Fit
-from neglog.results.stored_form import check
 
 FORMAT = 1
 
 
-def save(fit: Fit, path: str | os.PathLike[str]) -> None:
+def save(fit: Any, path: str | os.PathLike[str]) -> None:
     """Write the fit to a file, which appears only when it is complete."""
     text = json.dumps(to_json(fit), indent=1)
     with written_whole(path) as file:
         file.write(text.encode())
 
 
-def load(path: str | os.PathLike[str]) -> Fit:
-    """The fit that `fit.save(path)` wrote. Nothing in the file is run; whatever is not as it should be is refused."""
-    try:
-        stored = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, cut short
-        raise ValueError(f"{path} is not a saved fit: it is no complete JSON file ({error})") from None
-    if not isinstance(stored, dict) or stored.get("neglog fit") != FORMAT:
-        found = stored.get("neglog fit") if isinstance(stored, dict) else None
-        raise ValueError(f"{path} is not a fit that this version can read (format {found}, wanted {FORMAT})")
-    try:
-        check(stored)
-        return from_json(stored)
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is not a sound fit: {error}") from None
-
-
-def to_json(fit: Fit) -> dict[str, Any]:
+def to_json(fit: Any) -> dict[str, Any]:
     """Everything that can be asked of a fit without its data, as plain values."""
-    state = fit.__getstate__()
+    state = dict(fit.state())
     information, contrasts = state.pop("_information"), state.pop("_contrasts", None)
     parts = {} if contrasts is None else {"contrasts": {name: _plain(value) for name, value in vars(contrasts).items()}}
     return {
@@ -56,22 +34,6 @@ def to_json(fit: Fit) -> dict[str, Any]:
         "values": {name: _plain(value) for name, value in state.items()},
         **parts,
     }
-
-
-def from_json(stored: dict[str, Any]) -> Fit:
-    """The fit that `to_json` described."""
-    fit = object.__new__(Fit)
-    information = {name: _array(value) for name, value in stored["information"].items()}
-    fit.__dict__.update({name: _array(value) for name, value in stored["values"].items()})
-    fit.__dict__.update(
-        noise=law_from_json(stored["noise"]),
-        prior=law_from_json(stored["prior"]),
-        schema=Schema.from_json(stored["schema"]),
-        _information=Information(**information),
-    )
-    if "contrasts" in stored:
-        fit.__dict__["_contrasts"] = Contrasts(**{name: _array(value) for name, value in stored["contrasts"].items()})
-    return fit
 
 
 def law_to_json(law: Any) -> dict[str, Any]:
@@ -87,7 +49,7 @@ def law_from_json(stored: dict[str, Any]) -> Any:
     if "product" in stored:
         first, second = (law_from_json(factor) for factor in stored["product"])
         return first * second
-    values = {name: _array(value) for name, value in stored.items() if name != "family"}
+    values = {name: as_array(value) for name, value in stored.items() if name != "family"}
     return FAMILIES[stored["family"].lower()](**values)
 
 
@@ -98,5 +60,5 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _array(value: Any) -> Any:
+def as_array(value: Any) -> Any:
     return np.array(value["array"]) if isinstance(value, dict) and set(value) == {"array"} else value

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.solvers.objective import Objective, Point
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 
 class ConcomitantObjective(Objective):

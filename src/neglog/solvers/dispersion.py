@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers
 from neglog.distributions.lazy import special
+from neglog.typing import Numbers
 
 SMALL_STEP = 1e-6  # relative: the error after such a step is of its square
 

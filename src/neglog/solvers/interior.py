@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.newton import newton
 from neglog.solvers.objective import Engine, Objective, Point, Solution
+from neglog.typing import Numbers
 
 FIRST, LEAST = 0.1, 1e-11  # strengths
 WEAKER = 0.1  # each beside the one before

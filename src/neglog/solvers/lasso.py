@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers
 from neglog.solvers.newton import ROUNDING, farther, line_search
 from neglog.solvers.objective import NEARLY_SINGULAR, Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import smallest_pivot
+from neglog.typing import Numbers
 
 SWEEPS = 20_000  # after which a step is as good as it gets
 LEAST_GAIN = 1e-28  # of the objective: sweeps that gain less move coefficients by rounding errors

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers
 from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.systems import Step, newton_step, threads_for
+from neglog.typing import Numbers
 
 ENOUGH = 1e-4  # of the decrease that the slope promises, for a step to be accepted
 CAUTION = 10.0  # a guess at the next step is taken for this many times too good

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.solvers.dispersion import Dispersion, Known, Profile
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import SINGULAR, newton_step, smallest_pivot
+from neglog.typing import Numbers
 
 NEARLY_SINGULAR = 1e-8  # pivot at unit diagonal
 LEAST_BORROWED = 1e-3  # of the guide, where the curvature is that

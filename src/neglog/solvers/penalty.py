@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
+from neglog.typing import Numbers
 
 
 @dataclass(frozen=True)

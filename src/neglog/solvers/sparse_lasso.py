@@ -5,11 +5,11 @@ A Gram matrix of thousands of sparse columns is mostly zeros; coordinate descent
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.columns import Columns, Model
 from neglog.solvers.newton import ENOUGH, ROUNDING
 from neglog.solvers.objective import Point, Solution
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 TOLERANCE = 1e-7  # of the strength, by which a gradient may exceed it
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neglog import _core
-from neglog.distributions.arrays import Numbers, available_threads
+from neglog.distributions.arrays import available_threads
+from neglog.typing import Numbers
 
 SMALL = 256  # up to here one thread is as fast as several
 SINGULAR = 1e-11  # a pivot of the matrix with unit diagonal below this counts as zero

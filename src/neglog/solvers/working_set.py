@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.arrays import Numbers
 from neglog.engines.memory import Memory
 from neglog.solvers.lasso import proximal_newton
 from neglog.solvers.objective import Objective, Point, Solution
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 FIRST = 64  # columns to begin with when nothing is known
 TOLERANCE = 1e-7  # of the strength, by which a gradient may exceed it

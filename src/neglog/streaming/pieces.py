@@ -14,7 +14,6 @@ import numpy as np
 
 from neglog.design.arrow import Encoder
 from neglog.design.selection import take_rows
-from neglog.distributions.arrays import Numbers
 from neglog.engines.blas import one_blas_thread
 from neglog.engines.memory import Loss, Memory
 from neglog.engines.sources import Source
@@ -25,6 +24,7 @@ from neglog.likelihood.tweedie import CompoundDispersion, constants_of
 from neglog.solvers.objective import Objective
 from neglog.solvers.penalty import Penalty
 from neglog.streaming.target_sums import TargetSums
+from neglog.typing import Numbers
 
 SAMPLE: Any = "sample"  # in the place of rows: those that are in memory
 NARROW = 100  # coefficients up to which second derivatives cost less than the decoding of the rows
@@ -159,9 +159,18 @@ class Streamed(Memory):
     newton: Any = None  # which would go through the rows of the sample
 
     def __init__(self, small: PieceTask, pieces: Pieces, target: Target, rows: int) -> None:
-        self.__dict__.update(small.engine.__dict__)
+        sample = small.engine
+        # the loss without the precisions of the sample: each piece of rows has its own
+        super().__init__(
+            sample.design,
+            sample.y,
+            sample.weight,
+            sample.offset,
+            target.loss,
+            intercept=sample.intercept,
+            centre=sample.centre,
+        )
         self.small, self.pieces, self.target, self.rows = small, pieces, target, rows
-        self.loss = target.loss  # without the precisions of the sample: each piece of rows has its own
 
     @property
     def cheap_curvature(self) -> bool:  # type: ignore[override]

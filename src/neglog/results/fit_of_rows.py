@@ -1,0 +1,159 @@
+"""A fit with the rows it was made from: what costs another pass over them is computed when it is first asked for."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from neglog.belief.leave_one_out import LeaveOneOut, leave_one_out
+from neglog.belief.nuts import nuts_posterior
+from neglog.belief.posterior import LaplacePosterior, Posterior
+from neglog.belief.standard_errors import Information, information_of
+from neglog.distributions.base import Prior
+from neglog.estimation.intercept_only import null_answer
+from neglog.likelihood.joint import Joint
+from neglog.likelihood.messages import message_of
+from neglog.likelihood.task import Answer, Task, sample_nll
+from neglog.results.contrasts import Contrasts, contrasts_of
+from neglog.results.fit import Fit
+from neglog.typing import Numbers
+
+
+def row_losses(noise: Any, eta: Numbers, y: Numbers) -> Numbers:
+    """Half the unit deviance of each row at its raw prediction where there is one, else the loss."""
+    return np.asarray(noise.loss_at(eta, y))
+
+
+def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:
+    """The losses of the rows, each times its precision."""
+    target = task.target
+    rows = row_losses(noise, task.engine.predict(theta), target.raw)
+    return target.total((1.0 if target.p is None else target.p) * rows)
+
+
+class FitOfRows(Fit):
+    """What `nl.fit` returns."""
+
+    def __init__(self, task: Task, answer: Answer, prior: Prior, named: dict[str, str] | None = None) -> None:
+        self._task, self._answer, self.prior = task, answer, prior
+        intercepts, coefs = answer.engine.public(answer.theta)
+        single = answer.engine.loss.classes == 1
+        self.coef = coefs[0] if single else coefs
+        self.intercept = float(intercepts[0]) if single else intercepts
+        self.noise = answer.noise
+        self.converged, self.n_iter = answer.converged, answer.iterations
+        self.certificate = answer.certificate
+        design = answer.engine.design
+        self.schema = design.schema
+        self.named = named or {}  # the columns of the table that served as y, offset and the like
+        self.notes = list(design.notes)  # what was done to columns that could not be used as they were
+
+    @cached_property
+    def message(self) -> str:
+        """How the search ended, in a sentence; where it failed, with causes and remedies."""
+        return message_of(self._task, self._answer)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows that were fitted."""
+        return self._task.given.engine.rows
+
+    @cached_property
+    def target_summary(self) -> dict[str, Any]:
+        """What y was: its mean and range, or how often each class."""
+        return self._task.given.target_summary()
+
+    @cached_property
+    def has_intercept(self) -> bool:
+        """Whether an intercept was fitted."""
+        return self._task.engine.intercept
+
+    @cached_property
+    def classes(self) -> Numbers:
+        """The labels of a Categorical target, in the order of the rows of `coef`."""
+        labels: Numbers = self._task.target.classes  # type: ignore[attr-defined]
+        return labels
+
+    @cached_property
+    def nll(self) -> float:
+        """-log p of the sample, every constant included."""
+        return float(self._task.total(sample_nll, self.noise, self._answer.theta))
+
+    @cached_property
+    def penalty(self) -> float:
+        """-log prior of the coefficients, without the terms that do not depend on them."""
+        return float(self.prior.penalty(self.coef))
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Every parameter that was estimated: coefficients that are not 0, intercepts, and those of the noise."""
+        task, answer = self._task, self._answer
+        free = int(np.count_nonzero(task.penalty.flat | (answer.theta[: task.engine.width] != task.penalty.kink)))
+        if answer.null is not None:
+            free -= answer.null.shape[1]
+        if task.target.loss.classes > 1:  # of which only differences between classes count
+            free -= int(np.count_nonzero(task.penalty.flat)) // task.target.loss.classes
+        return free + len(task.target.open)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The number of rows, each counted by its weight."""
+        return self._task.target.total()
+
+    @cached_property
+    def d2(self) -> float:
+        """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance.
+        NaN where every y is the same, so that there is nothing to explain.
+        """
+        if not self._task.varies():
+            return np.nan
+        with np.errstate(all="ignore"):
+            null_task, answer = null_answer(self._task)
+            null = null_task.total(sample_loss, self.noise, answer.theta)
+            left = self._task.total(sample_loss, self.noise, self._answer.theta)
+        return float(1 - left / null) if null > 0 else np.nan
+
+    @cached_property
+    def deviance(self) -> float:
+        """Twice the loss over the sample at dispersion one, where the noise has a deviance."""
+        per_loss = self.noise.deviance_per_loss
+        if per_loss is None:
+            raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
+        return float(per_loss * self._task.total(sample_loss, self.noise, self._answer.theta))
+
+    @cached_property
+    def _information(self) -> Information:
+        return information_of(self._task, self._answer)
+
+    @cached_property
+    def _contrasts(self) -> Contrasts | None:
+        return contrasts_of(self._task, self._information)
+
+    @cached_property
+    def _joint(self) -> Joint:
+        return Joint(self._task, self._answer)
+
+    def _need_rows(self, why: str) -> None:
+        if self._task.engine.streamed:
+            raise ValueError(f'{why}, which must be in memory; use posterior("laplace"), or fit some of the rows')
+
+    def posterior(self, method: str = "laplace", **options: Any) -> Posterior:
+        """What is believed about coefficients and noise after the data.
+
+        method="laplace"  the Gaussian with the peak and curvature of the posterior: at once, and with its evidence
+        method="nuts"     draws by the No-U-Turn sampler, which also sees skewness and Laplace priors. Options:
+                          draws=1000 and tune=150 per chain, chains=4, rng=None, progress=True, target_accept=0.8
+        """
+        if method == "laplace":
+            if options:
+                raise TypeError(f'method="laplace" takes no options, but got {", ".join(options)}')
+            return LaplacePosterior(self, self._joint)
+        if method == "nuts":
+            self._need_rows("a sampler goes through the rows thousands of times")
+            return nuts_posterior(self, self._joint, **options)
+        raise ValueError(f'method must be "laplace" or "nuts", but is {method!r}')
+
+    def loo(self) -> LeaveOneOut:
+        """Held-out nats of every row, as if the fit had not seen it: from leverages, without refitting."""
+        self._need_rows("leave-one-out looks at every row")
+        return leave_one_out(self._joint)
