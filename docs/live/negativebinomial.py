@@ -1,7 +1,6 @@
 """One count, a mean and a dispersion: the negative binomial loss beside the Poisson loss."""
 
-import numpy as np
-from scipy import stats
+import neglog as nl
 
 
 def data() -> dict:
@@ -9,12 +8,11 @@ def data() -> dict:
 
 
 def expected(mean: float, dispersion: float, y: float, power: float) -> dict[str, float]:
-    size = mean ** (2 - power) / dispersion
-    law, poisson = stats.nbinom(size, size / (size + mean)), stats.poisson(mean)
+    law, poisson = nl.NegativeBinomial(mean, dispersion, power), nl.Poisson(mean)
     return {
-        "nll": float(-law.logpmf(y)),
-        "poisson": float(-poisson.logpmf(y)),
-        "zero": float(law.pmf(0)),
-        "poisson_zero": float(np.exp(-mean)),
-        "variance": float(law.var()),
+        "nll": float(law.nll(y)),
+        "poisson": float(poisson.nll(y)),
+        "zero": float(law.pdf(0)),
+        "poisson_zero": float(poisson.pdf(0)),
+        "variance": float(law.variance()),
     }

@@ -1,7 +1,6 @@
 """Student's t noise beside the Gaussian and the Cauchy law that it lies between."""
 
-import numpy as np
-from scipy import stats
+import neglog as nl
 
 
 def data():
@@ -9,14 +8,14 @@ def data():
 
 
 def expected(residual, df, scale):
+    noise = nl.StudentT(scale=scale, df=df)
+    nll, gradient, curvature = noise.derivatives(residual, 0.0)
     z = residual / scale
-    law = stats.t(df, scale=scale)
-    weight = (df + 1) / (df + z**2)
     return {
-        "loss": float(law.logpdf(0.0) - law.logpdf(residual)),
-        "nll": float(-law.logpdf(residual)),
-        "gradient": float(-weight * z / scale),
-        "curvature": float(weight * (1 - 2 * z**2 / (df + z**2)) / scale**2),
-        "weight": float(weight),
-        "gaussian": float(np.square(z) / 2),
+        "loss": float(noise.loss(residual, 0.0)),
+        "nll": float(nll),
+        "gradient": float(gradient),
+        "curvature": float(curvature),
+        "weight": float((df + 1) / (df + z**2)),
+        "gaussian": float(nl.Gaussian().loss(z, 0.0) / 2),
     }
