@@ -23,9 +23,8 @@ constexpr double residual_slack = 1e-13;    // rounding in residuals, relative t
 class Descent {
   public:
     Descent(const AbsoluteProblem& problem, const AbsoluteLoops& loops)
-        : rows_(problem, loops), loops_(loops), m_(rows_.m), d_(rows_.d), y_(rows_.y), length_(d_), residual_(y_.size()),
-          side_(y_.size()), rest_(d_), multiplier_(d_), line_(m_, y_.size()), lanes_(8 * d_), edge_(d_), entering_(d_), pivots_(d_),
-          image_(d_) {}
+        : rows_(problem, loops), loops_(loops), m_(rows_.m), d_(rows_.d), y_(rows_.y), length_(d_), residual_(y_.size()), side_(y_.size()),
+          rest_(d_), multiplier_(d_), line_(m_, y_.size()), lanes_(8 * d_), edge_(d_), entering_(d_), pivots_(d_), image_(d_) {}
 
     Vertex solve(const double* start);
 
@@ -234,8 +233,8 @@ void Descent::descend(Vertex& vertex) {
         const double weight = rows_.weight[basis_[leaving]], slope = std::abs(multiplier_[leaving]) - weight;
         for (std::size_t j = 0; j < d_; ++j) edge_[j] = side * inverse_[leaving * d_ + j];
         const double slowest = slowest_pivot * std::sqrt(rows_.inner(edge_.data(), edge_.data()));
-        loops_.edge(rows_.panels, d_, rows_.x.data(), edge_.data(), side_.data(), residual_.data(), slowest,
-                    line_.rate.data(), line_.time.data());
+        loops_.edge(rows_.panels, d_, rows_.x.data(), edge_.data(), side_.data(), residual_.data(), slowest, line_.rate.data(),
+                    line_.time.data());
         const double slack = 1e-9 * (weight + std::abs(multiplier_[leaving]));
         if (line_.run(slope, 0.0, slack, rows_.weight) == LineSearch::End::never) {
             if (slope <= slack) {

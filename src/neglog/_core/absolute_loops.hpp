@@ -31,9 +31,8 @@ NEGLOG_VECTOR_LOOP void panels_times(std::size_t panels, std::size_t d, const do
 
 // Along an edge v residuals move at the rate X v. A row on the side s of zero meets zero after the time -residual / rate if it
 // moves towards it faster than `slowest`; others never do.
-NEGLOG_VECTOR_LOOP void panels_edge(std::size_t panels, std::size_t d, const double* x, const double* v,
-                                    const double* __restrict side, const double* __restrict residual, double slowest,
-                                    double* __restrict rate, double* __restrict time) {
+NEGLOG_VECTOR_LOOP void panels_edge(std::size_t panels, std::size_t d, const double* x, const double* v, const double* __restrict side,
+                                    const double* __restrict residual, double slowest, double* __restrict rate, double* __restrict time) {
     for (std::size_t p = 0; p < panels; ++p, x += d * panel_rows) {
         const PanelProduct sum = panel_times(d, x, v);
         for (std::size_t l = 0; l < panel_rows; ++l) {

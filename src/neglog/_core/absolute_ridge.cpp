@@ -25,9 +25,9 @@ constexpr std::size_t wide_enough = 20;      // columns from which a whole basis
 class ActiveSets {
   public:
     ActiveSets(const AbsoluteProblem& problem, const Ridge& ridge, const InstructionSet& set)
-        : rows_(problem, set.absolute), set_(set), loops_(set.absolute), m_(rows_.m), d_(rows_.d), wide_(2 * d_), y_(rows_.y), strength_(d_), centre_(d_),
-          target_(wide_), residual_(y_.size()), side_(y_.size()), rest_(d_), line_(m_, y_.size()), lanes_(8 * d_), move_(d_),
-          row_(wide_), image_(wide_) {
+        : rows_(problem, set.absolute), set_(set), loops_(set.absolute), m_(rows_.m), d_(rows_.d), wide_(2 * d_), y_(rows_.y),
+          strength_(d_), centre_(d_), target_(wide_), residual_(y_.size()), side_(y_.size()), rest_(d_), line_(m_, y_.size()),
+          lanes_(8 * d_), move_(d_), row_(wide_), image_(wide_) {
         for (std::size_t j = 0; j < d_; ++j) {
             strength_[j] = ridge.strength[j] * rows_.column[j] * rows_.column[j];
             centre_[j] = ridge.centre[j] / rows_.column[j];
@@ -303,8 +303,10 @@ VertexStatus ActiveSets::descend(std::size_t& steps) {
         if (on_the_way && at_a_row) join(in);
         if (!on_the_way) {
             residual_[active_[leaving]] = side_[active_[leaving]] * line_.step;
-            if (at_a_row) replace(leaving, in);
-            else leave(leaving);
+            if (at_a_row)
+                replace(leaving, in);
+            else
+                leave(leaving);
         }
         if (at_a_row || !on_the_way) since_factor_ = small ? refactor_every : since_factor_ + 1;
     }

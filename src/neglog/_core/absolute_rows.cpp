@@ -17,9 +17,8 @@ std::ptrdiff_t signed_of(std::size_t i) { return static_cast<std::ptrdiff_t>(i);
 }  // namespace
 
 ScaledRows::ScaledRows(const AbsoluteProblem& given, const AbsoluteLoops& set)
-    : problem(given), loops(set), m(given.rows), d(given.columns), panels((m + panel_rows - 1) / panel_rows), column(d, 0.0),
-      row(m, 1.0), x(panels * panel_rows * d, 0.0), y(panels * panel_rows, 0.0), weight(panels * panel_rows, 0.0), linear(d),
-      products_(d) {
+    : problem(given), loops(set), m(given.rows), d(given.columns), panels((m + panel_rows - 1) / panel_rows), column(d, 0.0), row(m, 1.0),
+      x(panels * panel_rows * d, 0.0), y(panels * panel_rows, 0.0), weight(panels * panel_rows, 0.0), linear(d), products_(d) {
     for (std::size_t i = 0; i < m; ++i)
         for (std::size_t j = 0; j < d; ++j) column[j] = std::max(column[j], std::abs(problem.x[i * d + j]));
     for (double& c : column) c = 1.0 / power_of_two_near(c);
@@ -117,8 +116,7 @@ Numbers ScaledRows::minimum_of_sample(std::size_t sample) const {
         some_x.insert(some_x.end(), problem.x + i * d, problem.x + (i + 1) * d);
         some_y.push_back(problem.y[i]), some_weight.push_back(problem.weight[i]);
     }
-    for (std::size_t j = 0; j < d; ++j)
-        share[j] = problem.linear[j] * static_cast<double>(some_y.size()) / static_cast<double>(m);
+    for (std::size_t j = 0; j < d; ++j) share[j] = problem.linear[j] * static_cast<double>(some_y.size()) / static_cast<double>(m);
     Numbers theta =
         absolute_vertex({some_y.size(), d, some_x.data(), some_y.data(), some_weight.data(), share.data()}, nullptr, loops).theta;
     for (std::size_t j = 0; j < d; ++j) theta[j] /= column[j];
@@ -153,9 +151,7 @@ Indices ScaledRows::choose_basis(const Numbers& theta) {
     for (std::size_t i = 0; i < m; ++i) distance[i] = std::abs(y[i] - product[i]);
     Indices order(m);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto nearer = [&](std::size_t a, std::size_t b) {
-        return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
-    };
+    const auto nearer = [&](std::size_t a, std::size_t b) { return distance[a] != distance[b] ? distance[a] < distance[b] : a < b; };
     const std::size_t candidates = std::min(m, 8 * d + 32);
     const auto end = order.begin() + signed_of(candidates);
     if (candidates < m) std::nth_element(order.begin(), end, order.end(), nearer);
@@ -220,8 +216,7 @@ LineSearch::End LineSearch::run(double slope, double curvature, double slack, co
     bool at_a_row = false;
     while (end - begin > 16 && !at_a_row) {
         const std::size_t a = met[begin], b = met[begin + (end - begin) / 2], c = met[end - 1];
-        const std::size_t middle = sooner(a, b) ? (sooner(b, c) ? b : (sooner(a, c) ? c : a))
-                                                : (sooner(a, c) ? a : (sooner(b, c) ? c : b));
+        const std::size_t middle = sooner(a, b) ? (sooner(b, c) ? b : (sooner(a, c) ? c : a)) : (sooner(a, c) ? a : (sooner(b, c) ? c : b));
         const auto split = std::partition(met.begin() + signed_of(begin), met.begin() + signed_of(end),
                                           [&](std::size_t i) { return sooner(i, middle); });
         const auto cut = static_cast<std::size_t>(split - met.begin());
@@ -233,8 +228,10 @@ LineSearch::End LineSearch::run(double slope, double curvature, double slack, co
         }
         std::swap(*std::find(split, met.begin() + signed_of(end), middle), *split);
         slope -= lower, begin = cut;
-        if (kink(middle) + curvature * time[middle] >= slope) at_a_row = true;
-        else slope -= kink(middle), ++begin;
+        if (kink(middle) + curvature * time[middle] >= slope)
+            at_a_row = true;
+        else
+            slope -= kink(middle), ++begin;
     }
     if (!at_a_row) {
         std::sort(met.begin() + signed_of(begin), met.begin() + signed_of(end),

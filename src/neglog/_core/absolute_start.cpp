@@ -98,7 +98,8 @@ class SmoothedStart {
             for (std::size_t k = 0; k < some.size(); ++k) {
                 double* to = matrix.data() + some[k] * d_;
                 const double share = weight[i] * row_[some[k]];
-                if (!sparse) rows_.loops.add_multiple(some[k] + 1, share, row_.data(), to);
+                if (!sparse)
+                    rows_.loops.add_multiple(some[k] + 1, share, row_.data(), to);
                 else
                     for (std::size_t l = 0; l <= k; ++l) to[some[l]] += share * row_[some[l]];
             }

@@ -86,8 +86,10 @@ class SourceBlockOf {
             return buffer_;
         }
         if (source_.single_precision == std::is_same_v<Number, float>) return static_cast<const Number*>(source_.data) + begin;
-        if (source_.single_precision) std::copy_n(static_cast<const float*>(source_.data) + begin, n, buffer_);
-        else std::copy_n(static_cast<const double*>(source_.data) + begin, n, buffer_);
+        if (source_.single_precision)
+            std::copy_n(static_cast<const float*>(source_.data) + begin, n, buffer_);
+        else
+            std::copy_n(static_cast<const double*>(source_.data) + begin, n, buffer_);
         return buffer_;
     }
 
@@ -136,8 +138,10 @@ class SinkBlockOf {
     }
     void write(std::size_t begin, std::size_t n) {
         if (!sink_.data || is_view()) return;
-        if (sink_.single_precision) std::copy_n(buffer_, n, static_cast<float*>(sink_.data) + begin);
-        else std::copy_n(buffer_, n, static_cast<double*>(sink_.data) + begin);
+        if (sink_.single_precision)
+            std::copy_n(buffer_, n, static_cast<float*>(sink_.data) + begin);
+        else
+            std::copy_n(buffer_, n, static_cast<double*>(sink_.data) + begin);
     }
 
   private:

@@ -15,8 +15,8 @@ struct Deviance {
     double a, b, over_a, over_b, linear_a, linear_b, c[10];  // u = over * expm1 + linear * x: one of the two is 0
 
     explicit Deviance(double power)
-        : a(2.0 - power), b(1.0 - power), over_a(a == 0 ? 0.0 : 1.0 / a), over_b(b == 0 ? 0.0 : 1.0 / b),
-          linear_a(a == 0), linear_b(b == 0) {
+        : a(2.0 - power), b(1.0 - power), over_a(a == 0 ? 0.0 : 1.0 / a), over_b(b == 0 ? 0.0 : 1.0 / b), linear_a(a == 0),
+          linear_b(b == 0) {
         double factorial = 2.0, ak = a, bk = b;
         for (int k = 0; k < 10; ++k) {
             c[k] = (ak - bk) / factorial;
@@ -36,9 +36,7 @@ struct Deviance {
         const double near = x2 * (low + x4 * (high + x4 * (c[8] + c[9] * x)));
         return absolute(x) < 0.1 ? near : far;
     }
-    double of_positive(double y, double log_y, double mu, double log_mu) const {
-        return exp(a * log_y) * relative(y, log_y, mu, log_mu);
-    }
+    double of_positive(double y, double log_y, double mu, double log_mu) const { return exp(a * log_y) * relative(y, log_y, mu, log_mu); }
 };
 
 inline double half_deviance(double y, double mu, double log_mu, double power) {

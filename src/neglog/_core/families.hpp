@@ -176,8 +176,7 @@ struct TweedieLaw {  // parameters: power and 1 / dispersion; the exact density 
         const double t = Link::log_mean(eta);
         const double above = exp((2.0 - power) * t), below = exp((1.0 - power) * t);
         // at y = 0 a power that overflows does not count
-        if constexpr (Link::exponent == 0)
-            return {above * inverse_dispersion, y == 0 ? 0.0 : y * below * inverse_dispersion, power};
+        if constexpr (Link::exponent == 0) return {above * inverse_dispersion, y == 0 ? 0.0 : y * below * inverse_dispersion, power};
         const double mu = Link::mean(eta);  // negative for power 0, and then without a logarithm
         const bool gaussian = takes_any_mean(power);
         return {(gaussian ? mu * mu : above) * inverse_dispersion, y * (gaussian ? mu : below) * inverse_dispersion, power};
@@ -203,8 +202,7 @@ struct PowerVariance {
     static Slopes slopes(double y, double eta, double p0, double p1) {
         const auto [A, B, p] = Law::template monomials<Link>(y, eta, p0, p1);
         constexpr double c = Link::exponent;
-        if constexpr (c == 0)
-            return {A - B, curvature != Curvature::observed ? A : (2.0 - p) * A + (p - 1.0) * B};
+        if constexpr (c == 0) return {A - B, curvature != Curvature::observed ? A : (2.0 - p) * A + (p - 1.0) * B};
         // t = c log eta: t' = c / eta, t'' = -c / eta^2. Collected by monomial, so that nothing cancels.
         const double i = 1.0 / eta;
         if (c == 1 && Law::takes_any_mean(p0)) return {(eta - y) * p1, p1};  // Gaussian: eta may be 0
@@ -301,8 +299,7 @@ struct Binary {
     static Slopes slopes(double y, double eta, double, double) {
         const BinaryLink link = Link::at(eta);
         const double gradient = (y == 0 ? 0.0 : -y * link.yes1) + (y == 1 ? 0.0 : -(1.0 - y) * link.no1);
-        if constexpr (curvature != Curvature::observed)
-            return {gradient, link.yes1 == 0 || link.no1 == 0 ? 0.0 : -link.yes1 * link.no1};
+        if constexpr (curvature != Curvature::observed) return {gradient, link.yes1 == 0 || link.no1 == 0 ? 0.0 : -link.yes1 * link.no1};
         return {gradient, (y == 0 ? 0.0 : -y * link.yes2) + (y == 1 ? 0.0 : -(1.0 - y) * link.no2)};
     }
 };

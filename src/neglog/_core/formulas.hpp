@@ -153,7 +153,8 @@ struct NegativeBinomialFormula {  // raw: log dispersion, power. A Poisson mean 
     // About log r, to which the mean is orthogonal: r^2 sum_j P(Y > j) / (r + j)^2 - r mu / (r + mu)
     static double of_log_shape(double mu, double r) {
         const double share = mu / (r + mu), none = r * std::log1p(mu / r), most = mu + 12 * std::sqrt(mu + mu * mu / r) + 60;
-        if (!(none < 600 && most < 1e5)) return share * share * larger(r * (r * (stirling_error_bend(r) + 1 / r + 0.5 / (r * r)) - 1.0), 0.5);
+        if (!(none < 600 && most < 1e5))
+            return share * share * larger(r * (r * (stirling_error_bend(r) + 1 / r + 0.5 / (r * r)) - 1.0), 0.5);
         double mass = std::exp(-none), above = -std::expm1(-none), sum = 0.0;
         for (double j = 0; j < most && above > 1e-17; ++j) {
             sum += above / ((r + j) * (r + j));
@@ -175,7 +176,9 @@ struct TweediePotential {  // raw: power, log dispersion
         const double at = value_of(eta), power = value_of(raw[0]);
         if (power == 0) {
             const double i = 1.0 / at, mu = Link::mean(at);
-            const T mean = c == 0 ? compose(eta, mu, mu, mu) : compose(eta, mu, c == 1 ? 1.0 : (c == 2 ? 2.0 * at : -i * i), c == 1 ? 0.0 : (c == 2 ? 2.0 : 2.0 * i * i * i));
+            const T mean = c == 0 ? compose(eta, mu, mu, mu)
+                                  : compose(eta, mu, c == 1 ? 1.0 : (c == 2 ? 2.0 * at : -i * i),
+                                            c == 1 ? 0.0 : (c == 2 ? 2.0 : 2.0 * i * i * i));
             return (0.5 * square(mean) - y * mean) * exp(-raw[1]);
         }
         const T t = c == 0 ? eta : compose(eta, Link::log_mean(at), c / at, -c / (at * at));

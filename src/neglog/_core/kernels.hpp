@@ -23,11 +23,12 @@ struct SlopesLoops {  // computed in doubles, whatever comes and goes
     SlopesLoop<float, double, float> mixed;      // LightGBM
 };
 // Both at once, of the nll without what does not depend on eta: what a solver needs, without logarithms of factorials.
-using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, Parameters p, double* value, double* gradient, double* hessian);
+using LossLoop = void (*)(std::size_t n, const double* y, const double* eta, Parameters p, double* value, double* gradient,
+                          double* hessian);
 // The nll with every constant, its slopes in the prediction and all raw parameters, one column of `stride` numbers each, and the
 // second derivatives by pairs: (0,0), (1,0), (1,1), (2,0), ... At most joint_rows_at_once rows at a time.
-using JointLoop = void (*)(std::size_t n, std::size_t stride, const double* y, const double* eta, Parameters p, double* value, double* gradient,
-                           double* hessian);
+using JointLoop = void (*)(std::size_t n, std::size_t stride, const double* y, const double* eta, Parameters p, double* value,
+                           double* gradient, double* hessian);
 constexpr std::size_t joint_rows_at_once = 512;
 struct JointLoops {
     std::size_t variables;  // the prediction, and the parameters
@@ -69,42 +70,50 @@ struct InstructionSet {
     void (*stirling_error_slope)(std::size_t n, const double* x, double* out);
     void (*stirling_error_bend)(std::size_t n, const double* x, double* out);
     void (*half_deviance)(std::size_t n, const double* y, const double* mean, const double* power, double* out);
-    void (*tweedie_slopes)(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,
-                           double* nll, double* d_mean, double* d_power, double* d_dispersion);
+    void (*tweedie_slopes)(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion, double* nll,
+                           double* d_mean, double* d_power, double* d_dispersion);
     // Rows of `width` classes.
     void (*entropy)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
     void (*divergence)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
     void (*row_sum)(std::size_t rows, std::size_t width, const double* p, const double* q, double* out);
     void (*softmax)(std::size_t rows, std::size_t width, const double* y, const double* eta, double* nll, double* gradient);
     // Panels (linear.hpp): columns of `stride` numbers.
-    void (*pack_double)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride,
-                        std::ptrdiff_t column_stride, const double* centre, double* panel, std::size_t stride);
-    void (*pack_float)(std::size_t rows, std::size_t columns, const float* x, std::ptrdiff_t row_stride,
-                       std::ptrdiff_t column_stride, const double* centre, double* panel, std::size_t stride);
+    void (*pack_double)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
+                        const double* centre, double* panel, std::size_t stride);
+    void (*pack_float)(std::size_t rows, std::size_t columns, const float* x, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
+                       const double* centre, double* panel, std::size_t stride);
     // `distance` lies between one column and the next: the stride, unless the columns are where the data are.
     void (*multiply)(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel, const double* theta, double* out);
     void (*multiply_transposed)(std::size_t stride, std::size_t columns, std::size_t distance, const double* panel, const double* x,
                                 double* out);
     // Rows that lie one after the other.
-    void (*multiply_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* theta, double* out);
+    void (*multiply_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* theta,
+                          double* out);
     void (*add_rows)(std::size_t rows, std::size_t columns, const double* x, std::ptrdiff_t row_stride, const double* g, double* out);
-    void (*weighted_rows)(std::size_t rows, std::size_t columns, std::size_t stride, const double* panel, const double* weight, double* out);
-    void (*add_by_level)(std::size_t rows, std::size_t columns, const double* x, const std::int32_t* codes, std::int32_t first, double* sums,
-                         std::size_t width);
-    void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram,
-                     std::size_t width, double* room);
+    void (*weighted_rows)(std::size_t rows, std::size_t columns, std::size_t stride, const double* panel, const double* weight,
+                          double* out);
+    void (*add_by_level)(std::size_t rows, std::size_t columns, const double* x, const std::int32_t* codes, std::int32_t first,
+                         double* sums, std::size_t width);
+    void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram, std::size_t width,
+                     double* room);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
-    void (*class_slopes_panel)(std::size_t stride, std::size_t classes, const double* y, const double* weight, double factor,
-                               double least, double* p, double* bend, double* others);
+    void (*class_slopes_panel)(std::size_t stride, std::size_t classes, const double* y, const double* weight, double factor, double least,
+                               double* p, double* bend, double* others);
     void (*add_products)(std::size_t n, std::size_t rows, const double* left, std::size_t columns, const double* right, std::size_t apart,
                          double* out, std::size_t width);
     double (*dot)(std::size_t n, const double* a, const double* b);
     AbsoluteLoops absolute;
 };
 
-namespace baseline { extern const InstructionSet instruction_set; }
-namespace avx2 { extern const InstructionSet instruction_set; }
-namespace avx512 { extern const InstructionSet instruction_set; }
+namespace baseline {
+extern const InstructionSet instruction_set;
+}
+namespace avx2 {
+extern const InstructionSet instruction_set;
+}
+namespace avx512 {
+extern const InstructionSet instruction_set;
+}
 
 // The best set this processor has, or the named one; null if there is none of that name here.
 const InstructionSet* instruction_set(const char* name = nullptr);

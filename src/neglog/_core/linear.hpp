@@ -88,13 +88,16 @@ NEGLOG_VECTOR_LOOP void pack_rows(std::size_t rows, std::size_t columns, const N
         }
         for (; i < rows; ++i)
             for (std::size_t k = 0; k < 4; ++k)
-                out[k * stride + i] = static_cast<double>(x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j + k)]) - centre[j + k];
+                out[k * stride + i] = static_cast<double>(
+                                          x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j + k)]) -
+                                      centre[j + k];
     }
     if (columns >= 4) return;
 #endif
     for (; j < columns; ++j)
         for (std::size_t i = 0; i < rows; ++i)
-            panel[j * stride + i] = static_cast<double>(x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j)]) - centre[j];
+            panel[j * stride + i] = static_cast<double>(x[static_cast<std::ptrdiff_t>(i) * row_stride + static_cast<std::ptrdiff_t>(j)]) -
+                                    centre[j];
 }
 
 template <class Number>

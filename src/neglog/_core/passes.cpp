@@ -43,8 +43,8 @@ class Worker {
           columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset),
           parameters_(pass.parameters.data(), pass.parameters.size()),
           panel_(pass.panels && pass.panels->numbers ? nullptr : make_buffer(stride * dense_columns_)),
-          eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)),
-          gradient_(make_buffer(stride * pass.classes)), curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
+          eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)), gradient_(make_buffer(stride * pass.classes)),
+          curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
           by_rows_(make_buffer(pass.gram && !table.codes.empty() ? stride * dense_columns_ : 0)),
           in_place_(!pass.gram && lies_ready(table, pass)) {
         if (!pass.joint) return;
@@ -83,8 +83,8 @@ class Worker {
         for (const DenseBlock& block : table_.dense) {
             const auto place = static_cast<std::ptrdiff_t>(begin_) * block.row_stride;
             if (block.single_precision)
-                set_.pack_float(rows_, block.columns, static_cast<const float*>(block.data) + place, block.row_stride,
-                                block.column_stride, block.centre, to, stride_);
+                set_.pack_float(rows_, block.columns, static_cast<const float*>(block.data) + place, block.row_stride, block.column_stride,
+                                block.centre, to, stride_);
             else
                 set_.pack_double(rows_, block.columns, static_cast<const double*>(block.data) + place, block.row_stride,
                                  block.column_stride, block.centre, to, stride_);
@@ -210,7 +210,9 @@ class Worker {
         for (std::size_t j = 0; j < open; ++j) gradient[columns_ + j] += sum(slopes_.get() + (1 + pass_.open[j]) * stride_);
         if (!gram) return;
         add_gram(bends_.get(), gram, width);
-        const auto bend = [&](std::size_t a, std::size_t b) { return bends_.get() + (a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * stride_; };
+        const auto bend = [&](std::size_t a, std::size_t b) {
+            return bends_.get() + (a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * stride_;
+        };
         for (std::size_t j = 0; j < open; ++j) {
             double* border = gram + (columns_ + j) * width;
             add_gradient(bend(1 + pass_.open[j], 0), border);

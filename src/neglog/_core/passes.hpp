@@ -101,7 +101,7 @@ struct Pass {
 double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads);
 
 // eta = offset + X theta; for several classes one row of eta per row.
-void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset,
-             double* eta, std::size_t threads);
+void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,
+             std::size_t threads);
 
 }  // namespace neglog

@@ -54,8 +54,7 @@ class BySchur {
         const std::size_t wide = padded(d_), tall = padded(a_), n = d_ + a_;
         Numbers whitened(a_ * wide, 0.0), matrix(a_ * a_, 0.0), v(a_ * n, 0.0), columns(n * tall, 0.0);
         for (std::size_t k = 0; k < a_; ++k)
-            for (std::size_t j = 0; j < d_; ++j)
-                whitened[k * wide + j] = point_.rows[k * d_ + j] * std::sqrt(inverse_diagonal_[j]);
+            for (std::size_t j = 0; j < d_; ++j) whitened[k * wide + j] = point_.rows[k * d_ + j] * std::sqrt(inverse_diagonal_[j]);
         set_.add_products(wide, a_, whitened.data(), a_, whitened.data(), wide, matrix.data(), a_);
         const Factor factor(set_, a_, matrix.data(), 1);
         if (!(factor.smallest_pivot() > near_singular)) return false;
@@ -128,8 +127,7 @@ bool by_elimination(const InstructionSet& set, const SaddlePoint& point, double*
             if (i != k && a[i * w + k] != 0) set.absolute.add_multiple(w - k, -a[i * w + k], row + k, a.data() + i * w + k);
     }
     for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j)
-            out[i * apart + j] = 0.5 * (a[i * w + n + j] + a[j * w + n + i]) * scales[i] * scales[j];
+        for (std::size_t j = 0; j < n; ++j) out[i * apart + j] = 0.5 * (a[i * w + n + j] + a[j * w + n + i]) * scales[i] * scales[j];
     return true;
 }
 

@@ -194,7 +194,8 @@ class ActivePart {
   public:
     ActivePart(const Descent& all, const std::vector<std::size_t>& active)
         : active_(active), matrix_(active.size() * active.size()), lambda_(active.size()), kink_(active.size()), x_(active.size()),
-          gradient_(active.size()), part{all.set, active.size(), matrix_.data(), lambda_.data(), kink_.data(), x_.data(), gradient_.data()} {
+          gradient_(active.size()),
+          part{all.set, active.size(), matrix_.data(), lambda_.data(), kink_.data(), x_.data(), gradient_.data()} {
         const std::size_t m = active.size();
         for (std::size_t a = 0; a < m; ++a) {
             const std::size_t j = active[a];
@@ -219,8 +220,8 @@ class ActivePart {
 
 }  // namespace
 
-std::size_t coordinate_descent(const InstructionSet& set, std::size_t n, const double* curvature, const double* slope,
-                               const double* lambda, const double* kink, double tolerance, std::size_t most_sweeps, double* x) {
+std::size_t coordinate_descent(const InstructionSet& set, std::size_t n, const double* curvature, const double* slope, const double* lambda,
+                               const double* kink, double tolerance, std::size_t most_sweeps, double* x) {
     std::vector<double> gradient(slope, slope + n);
     Descent all{set, n, curvature, lambda, kink, x, gradient.data()};
     std::vector<std::size_t> active;

@@ -47,7 +47,7 @@ double solve_positive(const InstructionSet& set, std::size_t n, const double* ma
 
 // min over x of  slope' (x - x0) + (x - x0)' curvature (x - x0) / 2 + sum_j lambda_j |x_j - kink_j|, by coordinate descent from
 // x0 = x. Stops when a sweep over all coordinates lowers the objective by less than `tolerance`; returns the number of sweeps.
-std::size_t coordinate_descent(const InstructionSet& set, std::size_t n, const double* curvature, const double* slope,
-                               const double* lambda, const double* kink, double tolerance, std::size_t most_sweeps, double* x);
+std::size_t coordinate_descent(const InstructionSet& set, std::size_t n, const double* curvature, const double* slope, const double* lambda,
+                               const double* kink, double tolerance, std::size_t most_sweeps, double* x);
 
 }  // namespace neglog

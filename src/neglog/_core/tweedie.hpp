@@ -68,9 +68,7 @@ class JumpSeries {
     static double divergence(double offset, double j, double lambda, double log_lambda) {
         return j * excess(lambda, j, -offset, log_lambda - log(j));
     }
-    static double divergence(double j, double lambda, double log_lambda) {
-        return divergence(j - lambda, j, lambda, log_lambda);
-    }
+    static double divergence(double j, double lambda, double log_lambda) { return divergence(j - lambda, j, lambda, log_lambda); }
 
     // The number of jumps with the largest term. It is next to lambda, but not always the nearest: where jumps are sharp, the
     // terms on both sides differ by thousands of nats.
@@ -240,8 +238,7 @@ inline double compound_normaliser(double log_y, double power, double dispersion)
     PowerTables& tables = power_tables(power);
     const double y_power = std::exp((2.0 - power) * log_y);
     const double x = dispersion / y_power;
-    if (x <= tables.expansion.reach)
-        return half_log_two_pi + 0.5 * std::log(dispersion) + 0.5 * power * log_y - tables.expansion.sum(x);
+    if (x <= tables.expansion.reach) return half_log_two_pi + 0.5 * std::log(dispersion) + 0.5 * power * log_y - tables.expansion.sum(x);
     return log_y - tables.jumps.log_front - tables.jumps.sum<false>(y_power / (dispersion * (2.0 - power))).log_sum;
 }
 
@@ -260,8 +257,8 @@ inline double TweedieLaw::nll(double y, double mu, double t, double power, doubl
 }
 
 template <class Link>
-NEGLOG_VECTOR_LOOP void positive_or_mean(std::size_t n, const double* __restrict y, const double* __restrict eta,
-                                         double* __restrict value, double* __restrict log_value) {
+NEGLOG_VECTOR_LOOP void positive_or_mean(std::size_t n, const double* __restrict y, const double* __restrict eta, double* __restrict value,
+                                         double* __restrict log_value) {
     for (std::size_t i = 0; i < n; ++i) {
         const double mean = Link::mean(eta[i]);
         value[i] = (y[i] > 0) & (y[i] < infinity) ? y[i] : mean;
@@ -272,21 +269,18 @@ NEGLOG_VECTOR_LOOP void positive_or_mean(std::size_t n, const double* __restrict
     }
 }
 
-NEGLOG_VECTOR_LOOP void scale_and_precision(std::size_t n, double a, const double* __restrict log_y,
-                                            const double* __restrict precision, double* __restrict scaled,
-                                            double* __restrict log_precision) {
+NEGLOG_VECTOR_LOOP void scale_and_precision(std::size_t n, double a, const double* __restrict log_y, const double* __restrict precision,
+                                            double* __restrict scaled, double* __restrict log_precision) {
     for (std::size_t i = 0; i < n; ++i) scaled[i] = exp(a * log_y[i]) * precision[i];
     for (std::size_t i = 0; i < n; ++i) log_precision[i] = log_positive(precision[i]);
 }
 
 template <class Link>
 NEGLOG_VECTOR_LOOP void scaled_deviance(std::size_t n, const Deviance& deviance, const double* __restrict eta,
-                                        const double* __restrict scaled, const double* __restrict log_y,
-                                        double* __restrict y_then_result) {
+                                        const double* __restrict scaled, const double* __restrict log_y, double* __restrict y_then_result) {
     const Deviance local = deviance;
     for (std::size_t i = 0; i < n; ++i)
-        y_then_result[i] =
-            scaled[i] * local.relative(y_then_result[i], log_y[i], Link::mean(eta[i]), Link::log_mean(eta[i]));
+        y_then_result[i] = scaled[i] * local.relative(y_then_result[i], log_y[i], Link::mean(eta[i]), Link::log_mean(eta[i]));
 }
 
 // One power between 1 and 2. What vectorises is done for all: the deviance, the mass at zero, and the expansion
@@ -322,8 +316,7 @@ void compound_nll(std::size_t n, const double* __restrict y, const double* __res
         }
         for (std::size_t k = 0; k < count; ++k) {
             const std::size_t i = left[k];
-            const bool ordinary =
-                (ys[i] >= 0) & (ys[i] < infinity) & (x[i] < infinity) & (half[i] == half[i]) & !Link::outside(etas[i]);
+            const bool ordinary = (ys[i] >= 0) & (ys[i] < infinity) & (x[i] < infinity) & (half[i] == half[i]) & !Link::outside(etas[i]);
             const double log_lambda = a * log_y[i] + log_precision[i] - log_a;
             out[i] = ordinary ? half[i] + log_y[i] - tables.jumps.log_front - tables.log_sum(log_lambda)
                               : PowerVariance<TweedieLaw, Link>::nll(ys[i], etas[i], power, precisions[i]);
@@ -389,14 +382,13 @@ inline TweedieSlopes tweedie_slopes(double y, double mu, double power, double di
             in_power += tables.expansion.power_slope[k] * xk;
             in_log_x += (k + 1) * tables.expansion.b[k] * xk;
         }
-        return {nll, mean_slope, half_slope + (0.5 - in_log_x) * log_y - in_power,
-                (0.5 - in_log_x - half / dispersion) / dispersion};
+        return {nll, mean_slope, half_slope + (0.5 - in_log_x) * log_y - in_power, (0.5 - in_log_x - half / dispersion) / dispersion};
     }
     const JumpSeries& series = tables.jumps;
     const double steep = series.steepness;
     const JumpSum jumps = tables.jumps.sum<true>(y_power / (dispersion * (2.0 - power)));
-    const double in_power =
-        steep * steep * (jumps.shape_slope + jumps.divergence) + steep * jumps.excess_jumps * (1.0 / (2.0 - power) - log_y);
+    const double in_power = steep * steep * (jumps.shape_slope + jumps.divergence) +
+                            steep * jumps.excess_jumps * (1.0 / (2.0 - power) - log_y);
     return {nll, mean_slope, half_slope + steep * steep / (2.0 * series.nu) - in_power,
             (steep * jumps.excess_jumps - half / dispersion) / dispersion};
 }

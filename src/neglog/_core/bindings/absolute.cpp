@@ -25,8 +25,7 @@ bool is_finite(const Array& array) {
 }
 
 auto absolute_minimum(const Matrix& x, const Vector& y, const Vector& w, const Vector& linear, const std::optional<Vector>& start,
-                      const std::optional<Vector>& strength, const std::optional<Vector>& centre,
-                      const std::optional<Rows>& active_rows) {
+                      const std::optional<Vector>& strength, const std::optional<Vector>& centre, const std::optional<Rows>& active_rows) {
     const AbsoluteProblem problem{x.shape(0), x.shape(1), x.data(), y.data(), w.data(), linear.data()};
     if (y.size() != problem.rows || w.size() != problem.rows) throw nb::value_error("X, y and w differ in their rows");
     for (const auto& vector : {std::optional(linear), start, strength, centre})

@@ -7,8 +7,9 @@ namespace neglog {
 namespace {
 
 // The weighted sum of the loss of rows whose raw predictions are known, and the two derivatives of each.
-double row_losses(const std::string& family, const std::string& link, const Input& y, const Doubles& eta, const std::optional<Input>& weight,
-                  const std::vector<Input>& parameters, const DoublesOut& gradient, const DoublesOut& hessian, std::size_t threads) {
+double row_losses(const std::string& family, const std::string& link, const Input& y, const Doubles& eta,
+                  const std::optional<Input>& weight, const std::vector<Input>& parameters, const DoublesOut& gradient,
+                  const DoublesOut& hessian, std::size_t threads) {
     const LossLoop loop = find_kernel(family, link).observed_loss;
     const std::size_t n = eta.size(), blocks = (n + block_size - 1) / block_size;
     if (gradient.size() != n || hessian.size() != n) throw nb::value_error("eta, gradient and hessian differ in size");
@@ -61,14 +62,16 @@ void products_of(const Indices<Index>& starts, const Indices<Index>& indices, co
 }
 
 template <class Index>
-auto descent_of(const Indices<Index>& starts, const Indices<Index>& indices, const Doubles& values, const Chosen& chosen, const Doubles& weight,
-                const Doubles& slope, const Doubles& bend, const Doubles& strength, const Doubles& kink, std::optional<double> slope0,
-                double tolerance, std::size_t most_sweeps, const DoublesOut& x, const DoublesOut& change) {
+auto descent_of(const Indices<Index>& starts, const Indices<Index>& indices, const Doubles& values, const Chosen& chosen,
+                const Doubles& weight, const Doubles& slope, const Doubles& bend, const Doubles& strength, const Doubles& kink,
+                std::optional<double> slope0, double tolerance, std::size_t most_sweeps, const DoublesOut& x, const DoublesOut& change) {
     const std::size_t n = x.size();
-    if (chosen.size() != n || slope.size() != n || bend.size() != n || strength.size() != n || kink.size() != n || weight.size() != change.size())
+    if (chosen.size() != n || slope.size() != n || bend.size() != n || strength.size() != n || kink.size() != n ||
+        weight.size() != change.size())
         throw nb::value_error("the arrays do not fit");
     const SparseColumns<Index> columns{weight.size(), starts.data(), indices.data(), values.data()};
-    const LassoModel model{n, chosen.data(), weight.data(), slope.data(), bend.data(), strength.data(), kink.data(), slope0.has_value(), slope0.value_or(0.0)};
+    const LassoModel model{n,           chosen.data(),      weight.data(),       slope.data(), bend.data(), strength.data(),
+                           kink.data(), slope0.has_value(), slope0.value_or(0.0)};
     LassoEnd end;
     {
         nb::gil_scoped_release release;

@@ -16,8 +16,8 @@ Inputs inputs(const Input& y, const Input& eta, const std::vector<Input>& parame
     return {source(y, n), source(eta, n), sources(parameters, n)};
 }
 
-void nll(const std::string& family, const std::string& link, const Input& y, const Input& eta,
-         const std::vector<Input>& parameters, const Input& constant, const Output& out, std::size_t threads) {
+void nll(const std::string& family, const std::string& link, const Input& y, const Input& eta, const std::vector<Input>& parameters,
+         const Input& constant, const Output& out, std::size_t threads) {
     const NllLoop loop = find_kernel(family, link).nll;
     const std::size_t n = out.size();
     const Inputs in = inputs(y, eta, parameters, n);
@@ -68,18 +68,21 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
             SinkBlockOf<Slope> gradients(to_gradient), hessians(to_hessian);
             for (; begin < end; begin += block_size) {
                 const std::size_t m = std::min(block_size, end - begin);
-                loop(m, ys.at(begin, m), etas.at(begin, m), p.at(begin, m), ws.at(begin, m), least, gradients.at(begin), hessians.at(begin));
+                loop(m, ys.at(begin, m), etas.at(begin, m), p.at(begin, m), ws.at(begin, m), least, gradients.at(begin),
+                     hessians.at(begin));
                 gradients.write(begin, m);
                 hessians.write(begin, m);
             }
         });
     };
-    const bool for_trainers =
-        in.y.single_precision && to_gradient.single_precision && (!hessian || to_hessian.single_precision);
+    const bool for_trainers = in.y.single_precision && to_gradient.single_precision && (!hessian || to_hessian.single_precision);
     nb::gil_scoped_release release;
-    if (!for_trainers) run(loops.in_doubles);
-    else if (in.eta.single_precision) run(loops.in_singles);
-    else run(loops.mixed);
+    if (!for_trainers)
+        run(loops.in_doubles);
+    else if (in.eta.single_precision)
+        run(loops.in_singles);
+    else
+        run(loops.mixed);
 }
 
 // All raw parameters at once: the nll, slopes (variables x rows) and, if wanted, second derivatives (pairs x rows).
@@ -114,8 +117,8 @@ void tweedie_slopes(const Input& y, const Input& mean, const Input& power, const
         SinkBlock nlls(to[0]), mean_slopes(to[1]), power_slopes(to[2]), dispersion_slopes(to[3]);
         for (; begin < end; begin += block_size) {
             const std::size_t m = std::min(block_size, end - begin);
-            active->tweedie_slopes(m, ys.at(begin, m), means.at(begin, m), powers.at(begin, m), dispersions.at(begin, m),
-                                   nlls.at(begin), mean_slopes.at(begin), power_slopes.at(begin), dispersion_slopes.at(begin));
+            active->tweedie_slopes(m, ys.at(begin, m), means.at(begin, m), powers.at(begin, m), dispersions.at(begin, m), nlls.at(begin),
+                                   mean_slopes.at(begin), power_slopes.at(begin), dispersion_slopes.at(begin));
             for (SinkBlock* block : {&nlls, &mean_slopes, &power_slopes, &dispersion_slopes}) block->write(begin, m);
         }
     });
@@ -209,11 +212,11 @@ void class_slopes(const Input& y, const Rows<const Number>& eta, const Input& we
 
 void define_functions(nb::module_& m) {
     m.def("nll", &nll, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "constant"_a, "out"_a, "threads"_a);
-    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "weight"_a, "least"_a,
-          "gradient"_a, "hessian"_a.none(), "threads"_a, "team"_a.none() = nb::none());
+    m.def("slopes", &slopes, "family"_a, "link"_a, "expected"_a, "y"_a, "eta"_a, "parameters"_a, "weight"_a, "least"_a, "gradient"_a,
+          "hessian"_a.none(), "threads"_a, "team"_a.none() = nb::none());
     m.def("joint", &joint, "family"_a, "link"_a, "y"_a, "eta"_a, "parameters"_a, "nll"_a, "slopes"_a, "bends"_a.none(), "threads"_a);
-    m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a,
-          "d_dispersion"_a, "threads"_a);
+    m.def("tweedie_slopes", &tweedie_slopes, "y"_a, "mean"_a, "power"_a, "dispersion"_a, "nll"_a, "d_mean"_a, "d_power"_a, "d_dispersion"_a,
+          "threads"_a);
     m.def("half_deviance", &half_deviance, "y"_a, "mean"_a, "power"_a, "out"_a, "threads"_a);
     m.def("stirling_error", &unary<&InstructionSet::stirling_error>, "x"_a, "out"_a);
     m.def("stirling_error_slope", &unary<&InstructionSet::stirling_error_slope>, "x"_a, "out"_a);
@@ -221,10 +224,10 @@ void define_functions(nb::module_& m) {
     m.def("entropy", &over_rows<&InstructionSet::entropy>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("divergence", &over_rows<&InstructionSet::divergence>, "p"_a, "q"_a, "out"_a, "threads"_a);
     m.def("row_sum", &over_rows<&InstructionSet::row_sum>, "p"_a, "q"_a, "out"_a, "threads"_a);
-    m.def("class_slopes", &class_slopes<double>, "y"_a, "eta"_a, "weight"_a, "factor"_a, "least"_a, "gradient"_a, "hessian"_a,
-          "threads"_a, "team"_a.none());
-    m.def("class_slopes", &class_slopes<float>, "y"_a, "eta"_a, "weight"_a, "factor"_a, "least"_a, "gradient"_a, "hessian"_a,
-          "threads"_a, "team"_a.none());
+    m.def("class_slopes", &class_slopes<double>, "y"_a, "eta"_a, "weight"_a, "factor"_a, "least"_a, "gradient"_a, "hessian"_a, "threads"_a,
+          "team"_a.none());
+    m.def("class_slopes", &class_slopes<float>, "y"_a, "eta"_a, "weight"_a, "factor"_a, "least"_a, "gradient"_a, "hessian"_a, "threads"_a,
+          "team"_a.none());
     m.def("softmax", &softmax, "y"_a, "eta"_a, "nll"_a, "gradient"_a, "threads"_a);
 }
 

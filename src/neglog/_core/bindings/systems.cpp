@@ -63,7 +63,8 @@ auto ridge(const Doubles& values, const Doubles& squares, double left, double ro
 std::size_t descend(const Doubles& curvature, const Doubles& slope, const Doubles& lambda, const Doubles& kink, double tolerance,
                     std::size_t most_sweeps, const DoublesOut& x) {
     const std::size_t n = x.size();
-    if (curvature.size() != n * n || slope.size() != n || lambda.size() != n || kink.size() != n) throw nb::value_error("the arrays do not fit");
+    if (curvature.size() != n * n || slope.size() != n || lambda.size() != n || kink.size() != n)
+        throw nb::value_error("the arrays do not fit");
     nb::gil_scoped_release release;
     return coordinate_descent(*active, n, curvature.data(), slope.data(), lambda.data(), kink.data(), tolerance, most_sweeps, x.data());
 }
@@ -74,9 +75,10 @@ void define_systems(nb::module_& m) {
     m.def("solve_positive", &solve_system, "matrix"_a, "right"_a, "x"_a, "threads"_a);
     m.def("add_row_products", &add_row_products, "left"_a, "right"_a, "out"_a, "threads"_a);
     nb::class_<Factor>(m, "Factor")
-        .def("__init__", [](Factor* self, const Doubles& matrix, std::size_t n, std::size_t threads) {
-            new (self) Factor(factored(matrix, n, threads));
-        }, "matrix"_a, "n"_a, "threads"_a)
+        .def("__init__",
+             [](Factor* self, const Doubles& matrix, std::size_t n, std::size_t threads) {
+        new (self) Factor(factored(matrix, n, threads));
+    }, "matrix"_a, "n"_a, "threads"_a)
         .def_prop_ro("smallest_pivot", &Factor::smallest_pivot)
         .def("solve", &solve_factored, "right"_a, "x"_a)
         .def("inverse_diagonal", &inverse_diagonal_of, "out"_a);

@@ -26,7 +26,8 @@ struct OwningTable : Table {
     OwningTable(std::size_t row_count, bool with_intercept) { rows = row_count, intercept = with_intercept; }
 
     void add_dense(const AnyArray& values, const Doubles& centre) {
-        if (values.ndim() != 2 || values.shape(0) != rows || centre.size() != values.shape(1)) throw nb::value_error("a dense block does not fit");
+        if (values.ndim() != 2 || values.shape(0) != rows || centre.size() != values.shape(1))
+            throw nb::value_error("a dense block does not fit");
         dense.push_back({values.data(), is_single(values.dtype()), values.stride(0), values.stride(1), values.shape(1), centre.data()});
         arrays.push_back(values), centres.push_back(centre);
     }
@@ -38,7 +39,8 @@ struct OwningTable : Table {
     }
     void add_sparse(const Integers& starts, const Integers& indices, const Input& values, std::size_t columns) {
         if (starts.size() != rows + 1 || indices.size() != values.size()) throw nb::value_error("a sparse block does not fit");
-        sparse.push_back({starts.data(), indices.data(), values.data(), is_wide(starts), is_wide(indices), is_single(values.dtype()), columns});
+        sparse.push_back(
+            {starts.data(), indices.data(), values.data(), is_wide(starts), is_wide(indices), is_single(values.dtype()), columns});
         integers.push_back(starts), integers.push_back(indices), arrays.push_back(AnyArray(values));
     }
 };
@@ -70,7 +72,8 @@ struct Problem {
         if (weight) pass.weight = source(*weight, n);
         pass.parameters = sources(parameters, n);
         if (open) {
-            if (!pass.kernel || response || parameters.size() + 1 != pass.kernel->joint.variables) throw nb::value_error("a joint pass needs all raw parameters of a noise");
+            if (!pass.kernel || response || parameters.size() + 1 != pass.kernel->joint.variables)
+                throw nb::value_error("a joint pass needs all raw parameters of a noise");
             pass.joint = true, pass.open = *open;
             for (const std::size_t which : pass.open)
                 if (which >= parameters.size()) throw nb::value_error("there is no such parameter");
@@ -112,7 +115,8 @@ struct Problem {
 };
 
 // A sampler calls the C functions at the addresses of the returned object, with the object's own.
-Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope, const Doubles& centre, const Doubles& turn) {
+Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope, const Doubles& centre,
+                const Doubles& turn) {
     const std::size_t open = problem.pass.open.size(), n = problem.width() - open;
     if (slope.size() != n || bend.size() != n * n || centre.size() != open || turn.size() != open * n)
         throw nb::value_error("bend, slope, centre and turn do not fit the table");
@@ -127,7 +131,8 @@ std::uintptr_t address(Pointer pointer) {
 
 void predict_rows(const OwningTable& table, const Doubles& theta, std::size_t classes, const std::optional<Input>& offset,
                   const DoublesOut& eta, std::size_t threads) {
-    if (theta.size() != table.columns(false) * classes || eta.size() != table.rows * classes) throw nb::value_error("theta and eta do not fit the table");
+    if (theta.size() != table.columns(false) * classes || eta.size() != table.rows * classes)
+        throw nb::value_error("theta and eta do not fit the table");
     const Source offsets = offset ? source(*offset, table.rows) : Source{};
     const double* coefficients = theta.data();
     double* to = eta.data();
@@ -153,10 +158,11 @@ void define_tables(nb::module_& m) {
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
-    nb::class_<Density>(m, "Density")
-        .def_prop_ro("log_density", [](const Density&) { return address(&log_density); })
-        .def_prop_ro("same_draw", [](const Density&) { return address(&same_draw); })
-        .def_prop_ro("data", [](const Density& law) { return address(&law); });
+    nb::class_<Density>(m, "Density").def_prop_ro("log_density", [](const Density&) {
+        return address(&log_density);
+    }).def_prop_ro("same_draw", [](const Density&) {
+        return address(&same_draw);
+    }).def_prop_ro("data", [](const Density& law) { return address(&law); });
     m.def("density", &density, nb::keep_alive<0, 1>(), "problem"_a, "factor"_a, "bend"_a, "slope"_a, "centre"_a, "turn"_a);
 }
 

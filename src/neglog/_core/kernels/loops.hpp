@@ -53,7 +53,8 @@ struct Own {
 };
 
 template <class Formula>
-NEGLOG_VECTOR_LOOP void nll_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, Parameters p, double* __restrict nll) {
+NEGLOG_VECTOR_LOOP void nll_loop(std::size_t n, const double* __restrict y, const double* __restrict eta, Parameters p,
+                                 double* __restrict nll) {
     const Own<Formula> own(p);
     for (std::size_t i = 0; i < n; ++i) nll[i] = own.at(i, [&](auto... q) { return Formula::nll(y[i], eta[i], q...); });
 }
@@ -164,7 +165,8 @@ void add_constants(std::size_t n, std::size_t stride, Parameters p, double* valu
 
 // The chain rule from a formula's own coordinate to the raw prediction.
 template <class Predictor>
-void through_link(std::size_t n, std::size_t stride, std::size_t variables, const double* eta, double* value, double* gradient, double* hessian) {
+void through_link(std::size_t n, std::size_t stride, std::size_t variables, const double* eta, double* value, double* gradient,
+                  double* hessian) {
     for (std::size_t i = 0; i < n; ++i) {
         const LocationLink link = Predictor::at(eta[i]);
         if (link.outside) value[i] = infinity;
@@ -179,7 +181,8 @@ void through_link(std::size_t n, std::size_t stride, std::size_t variables, cons
 struct AsItIs {};  // the raw prediction is the formula's own coordinate
 
 template <class Formula, class Predictor, Wanted wanted>
-void joint_loop(std::size_t n, std::size_t stride, const double* y, const double* eta, Parameters p, double* value, double* gradient, double* hessian) {
+void joint_loop(std::size_t n, std::size_t stride, const double* y, const double* eta, Parameters p, double* value, double* gradient,
+                double* hessian) {
     if constexpr (std::is_same_v<Predictor, AsItIs>) {
         joint_rows<Formula, wanted>(n, stride, y, eta, p, value, gradient, hessian);
     } else {
@@ -187,8 +190,7 @@ void joint_loop(std::size_t n, std::size_t stride, const double* y, const double
         for (std::size_t i = 0; i < n; ++i) m[i] = Predictor::at(eta[i]).m;
         joint_rows<Formula, wanted>(n, stride, y, m, p, value, gradient, hessian);
     }
-    if constexpr (has_constant<Formula>)
-        add_constants<Formula, wanted>(n, stride, p, value, gradient, hessian);
+    if constexpr (has_constant<Formula>) add_constants<Formula, wanted>(n, stride, p, value, gradient, hessian);
     if constexpr (!std::is_same_v<Predictor, AsItIs>)
         through_link<Predictor>(n, stride, 1 + Formula::parameters, eta, value, gradient, wanted == Wanted::slopes ? nullptr : hessian);
 }
@@ -199,7 +201,8 @@ constexpr JointLoops joint_loops = {1 + Formula::parameters, joint_loop<Formula,
 
 // A noise without other parameters: its nll and its slopes.
 template <class Formula, Curvature curvature>
-void single_loop(std::size_t n, std::size_t, const double* y, const double* eta, Parameters p, double* value, double* gradient, double* hessian) {
+void single_loop(std::size_t n, std::size_t, const double* y, const double* eta, Parameters p, double* value, double* gradient,
+                 double* hessian) {
     nll_loop<Formula>(n, y, eta, p, value);
     for (std::size_t i = 0; i < n; ++i) {
         const Slopes s = Formula::template slopes<curvature>(y[i], eta[i], 1.0, 1.0);
@@ -226,8 +229,14 @@ struct LogMean {
 
 template <class Formula>
 constexpr Kernel kernel(const char* family, const char* link, const JointLoops& joint = single_loops<Formula>) {
-    return {family, link, nll_loop<Formula>, slopes_loops<Formula, Curvature::observed>, slopes_loops<Formula, Curvature::expected>,
-            loss_loop<Formula, Curvature::observed>, loss_loop<Formula, Curvature::guide>, joint};
+    return {family,
+            link,
+            nll_loop<Formula>,
+            slopes_loops<Formula, Curvature::observed>,
+            slopes_loops<Formula, Curvature::expected>,
+            loss_loop<Formula, Curvature::observed>,
+            loss_loop<Formula, Curvature::guide>,
+            joint};
 }
 
 // A noise that has nothing but its formula: its kernel takes raw parameters, and differentiates in the prediction alone.

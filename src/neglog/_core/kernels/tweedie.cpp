@@ -26,8 +26,7 @@ void tweedie_nll_loop(std::size_t n, const double* y, const double* eta, Paramet
     else if (one_power)
         compound_nll<Link>(n, y, eta, power, inverse_dispersion, nll);
     else
-        for (std::size_t i = 0; i < n; ++i)
-            nll[i] = PowerVariance<TweedieLaw, Link>::nll(y[i], eta[i], powers[i], inverse_dispersion[i]);
+        for (std::size_t i = 0; i < n; ++i) nll[i] = PowerVariance<TweedieLaw, Link>::nll(y[i], eta[i], powers[i], inverse_dispersion[i]);
 }
 
 template <class Link>
@@ -40,8 +39,7 @@ constexpr Kernel tweedie_kernel(const char* link) {
 NEGLOG_VECTOR_LOOP void positive_half_deviance_loop(std::size_t n, const Deviance& deviance, const double* __restrict y,
                                                     const double* __restrict mean, double* __restrict out) {
     const Deviance local = deviance;
-    for (std::size_t i = 0; i < n; ++i)
-        out[i] = local.of_positive(y[i], log_positive(y[i]), mean[i], log_positive(mean[i]));
+    for (std::size_t i = 0; i < n; ++i) out[i] = local.of_positive(y[i], log_positive(y[i]), mean[i], log_positive(mean[i]));
 }
 
 }  // namespace
@@ -67,8 +65,8 @@ void half_deviance_loop(std::size_t n, const double* y, const double* mean, cons
             out[i] = half_deviance(y[i], mean[i], log(mean[i]), power[i]);
 }
 
-void tweedie_slopes_loop(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion,
-                         double* nll, double* d_mean, double* d_power, double* d_dispersion) {
+void tweedie_slopes_loop(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion, double* nll,
+                         double* d_mean, double* d_power, double* d_dispersion) {
     for (std::size_t i = 0; i < n; ++i) {
         const TweedieSlopes s = tweedie_slopes(y[i], mean[i], power[i], dispersion[i]);
         nll[i] = s.nll, d_mean[i] = s.mean, d_power[i] = s.power, d_dispersion[i] = s.dispersion;
