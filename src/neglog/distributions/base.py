@@ -233,10 +233,14 @@ class Noise(Distribution):
     deviance_per_loss: ClassVar[float | None] = None  # the unit deviance in units of the loss, where there is one
     location: ClassVar[str]  # the parameter that a prediction sets: the first of its role, and so is the next
     spread: ClassVar[str | None] = None  # the parameter that says how far y lies from its location
+    _beside: ClassVar[tuple[Parameter, ...]] = ()
+    _keys: ClassVar[tuple[tuple[str, str], ...]] = ()
     link: Link
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        cls._beside = tuple(own for own in cls.declared if own.role is not Role.LOCATION)
+        cls._keys = tuple((f"_{own.name}", own.name) for own in cls._beside)
         for own in reversed(cls.__dict__.get("declared", ())):
             if own.role is Role.LOCATION:
                 cls.location = own.name
@@ -275,12 +279,13 @@ class Noise(Distribution):
     @classmethod
     def beside_location(cls) -> tuple[Parameter, ...]:
         """The parameters that no prediction of the location sets, in the order of the kernel."""
-        return tuple(own for own in cls.declared if own.role is not Role.LOCATION)
+        return cls._beside
 
     @property
     def unknown(self) -> tuple[str, ...]:
         """The parameters beside the location that are to be estimated."""
-        return tuple(own.name for own in self.beside_location() if self.__dict__[f"_{own.name}"] is None)
+        values = self.__dict__
+        return tuple([name for key, name in self._keys if values[key] is None])
 
     @property
     def locations(self) -> tuple[float, float]:

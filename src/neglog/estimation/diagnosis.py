@@ -29,7 +29,7 @@ def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
     if long or not answer.converged:
         _look_for_separation(task, answer)
     target = task.target
-    if not (target.bends and target.steady) or (target.locations[0] < 0 and target.open and not target.profiled):
+    if not (target.bends and target.steady) or (target.open and not target.profiled and target.locations[0] < 0):
         # whose curvature says little about the columns
         ask_columns(task, answer)
     if answer.null is not None:

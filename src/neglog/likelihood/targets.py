@@ -108,7 +108,7 @@ class Target:
     @property
     def open(self) -> tuple[str, ...]:
         """Names of the parameters that are to be estimated."""
-        return tuple(self.noise.unknown)
+        return self.noise.unknown  # type: ignore[no-any-return]
 
     @property
     def measure(self) -> str:
