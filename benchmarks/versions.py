@@ -1,8 +1,8 @@
-"""Two versions of neglog on the same problems, fit by fit in turn: `python benchmarks/versions.py PYTHON PATH` measures the one
-that this interpreter imports (after) against the one that PYTHON imports with PYTHONPATH=PATH (before).
+"""Two versions of neglog on the same problems, fit by fit in turn: `python benchmarks/versions.py PYTHON PATH` measures
+the one that this interpreter imports (after) against the one that PYTHON imports with PYTHONPATH=PATH (before).
 
-Each version has a process of its own, which keeps the data; the best of several fits counts, and ratios above 1 mean that the
-present version takes longer.
+Each version has a process of its own, which keeps the data; the best of several fits counts, and ratios above 1 mean
+that the present version takes longer.
 """
 
 import json
@@ -65,7 +65,12 @@ def made(noise, n, d, prior):
         X = rng.normal(size=(n, d))
         y = np.argmax(X @ rng.normal(size=(d, 5)) * 0.3 + rng.gumbel(size=(n, 5)), axis=1)
     else:
-        X, y = data.dense("tweedie" if noise == "tweedie_open" else noise, n, d, **({"nonzero": 20} if d >= 200 and prior == "laplace" else {}))
+        X, y = data.dense(
+            "tweedie" if noise == "tweedie_open" else noise,
+            n,
+            d,
+            **({"nonzero": 20} if d >= 200 and prior == "laplace" else {}),
+        )
     if prior == "laplace":
         scale = 0.05 if noise == "motor" else 100 / float(np.max(np.abs((X - X.mean(0)).T @ (y - y.mean()))))
         belief = nl.Laplace(scale=scale)
@@ -90,9 +95,14 @@ def work():
 
 
 def started(python, path):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*([path] if path else []), str(FOLDER)]), "OMP_WAIT_POLICY": "passive"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([*([path] if path else []), str(FOLDER)]),
+        "OMP_WAIT_POLICY": "passive",
+    }
     command = [python, str(FOLDER / "versions.py"), "--work"]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
 
 
 def ask(worker, what):
@@ -112,7 +122,9 @@ def main(python, path, wanted):
                 ask(worker, what)
             times = [[], []]
             begin = time.perf_counter()
-            while len(times[0]) < (200 if what[1] <= 1000 else ROUNDS) and (len(times[0]) < 3 or time.perf_counter() - begin < SECONDS):
+            while len(times[0]) < (200 if what[1] <= 1000 else ROUNDS) and (
+                len(times[0]) < 3 or time.perf_counter() - begin < SECONDS
+            ):
                 for worker, own in zip(workers, times, strict=True):
                     own.append(ask(worker, None))
             before, after = (1000 * min(own) for own in times)

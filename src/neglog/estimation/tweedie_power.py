@@ -49,26 +49,26 @@ def solve_power(task: Task, near: Answer | None = None) -> Answer:
         small = task.in_memory()
         found = solve_power(small)
         low = _least_power(small, found)
-        places = [Place(found.noise.power, float(np.log(found.noise.dispersion)))]
+        places, begun = [Place(found.noise.power, float(np.log(found.noise.dispersion)))], None
         theta = found.theta if begin is None else begin
     else:
         # one that was looked for over all powers, and for the prior alone would not come back to the ridges
         beyond_ridges = near is not None and near.noise.power > RIDGES_BELOW
         first = Place(near.noise.power if near is not None and beyond_ridges else FIRST, None)
         rough = replace(task, tol=max(task.tol, 1e-3))  # a stepping stone
-        here, answer, _ = at_power(rough, first, begin)
+        answer, surface = _stepping_stone(rough, first, begin)
         theta = answer.theta
         if not np.isfinite(answer.noise.dispersion) or not np.isfinite(theta).all():
             return answer
         first = replace(first, log_dispersion=float(np.log(answer.noise.dispersion)))
         low = LEAST_POWER_OF_COUNTS if _step(task) else POWERS[0]
-        surface = surface_of(here, theta)
         places = [surface.lowest(first, low, POWERS[1])] if beyond_ridges else _valleys(surface, first, low)
         jump = _jump(task, places[0])
         if low > POWERS[0] and _at_edge(places[0].power, low) and jump >= 2:  # far more than what was rounded to
             low = _finer(jump)
-            places = _valleys(surface_of(here, theta), first, low)
-    ended = [_settled(task, place, theta, low) for place in places]
+            places = _valleys(surface, first, low)
+        begun = (first.power, places[0].power - first.power) if len(places) == 1 else None
+    ended = [_settled(task, place, theta, low, begun) for place in places]
     best = min(ended, key=lambda one: one.objective)
     best.answer.iterations = sum(one.fits for one in ended) + 1
     if _at_edge(best.answer.noise.power, low):
@@ -159,10 +159,30 @@ class Ended:
     fits: int
 
 
-def _settled(task: Task, place: Place, theta: Numbers, low: float) -> Ended:
-    """Fit and surface in turn, until the power of the one is the lowest of the other."""
+def _stepping_stone(task: Task, first: Place, begin: Numbers | None) -> tuple[Answer, Surface]:
+    """A rough fit at the first power. Where no prior weighs coefficients against rows, these do not depend on the
+    dispersion, and it need not be found along with them: the mean deviance will do.
+    """
+    assert isinstance(task.target, Compound)
+    if task.target.noise.dispersion is not None or not task.penalty.flat.all():
+        here, answer, _ = at_power(task, first, begin)
+        return answer, surface_of(here, answer.theta)
+    open_target = task.target.at_power(first.power)
+    known = open_target.with_noise(open_target.noise.with_(dispersion=1.0))
+    answer = solve_general(replace(task, target=known, engine=task.engine.with_loss(known.loss)), begin)
+    here = replace(task, target=open_target, engine=task.engine.with_loss(open_target.loss))
+    surface = surface_of(here, answer.theta)
+    spread = 2 * surface.deviance(first.power)[0] / max(task.target.total(), 1e-300)
+    noise = answer.noise.estimated(dispersion=spread if spread > 0 else np.nan)
+    return replace(answer, noise=noise), surface
+
+
+def _settled(task: Task, place: Place, theta: Numbers, low: float, before: tuple[float, float] | None) -> Ended:
+    """Fit and surface in turn, until the power of the one is the lowest of the other. `before` is a power that was
+    looked from, and how far the lowest was from there.
+    """
     tol = max(0.01 * task.tol, 1e-10)
-    matrix, before, fits = None, None, 0
+    matrix, fits = None, 0
     for _ in range(ROUNDS):
         fits += 1
         here, answer, matrix = at_power(task, place, theta, matrix)
@@ -173,6 +193,11 @@ def _settled(task: Task, place: Place, theta: Numbers, low: float) -> Ended:
         place = surface_of(here, theta).lowest(at, low, POWERS[1])
         gap = place.power - at.power
         if abs(gap) <= tol:
+            break
+        if before is not None and gap**2 <= tol * abs(before[1]):  # gaps shrink by the same share: the next is nothing
+            fits += 1
+            answer = at_power(task, place, theta, matrix)[1]
+            theta = answer.theta
             break
         if before is not None and gap != before[1]:  # the secant, where it goes on as the last step did
             power = at.power - gap * (at.power - before[0]) / (gap - before[1])

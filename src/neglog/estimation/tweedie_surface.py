@@ -225,7 +225,8 @@ def mean_sums(task: Task, theta: Numbers) -> tuple[dict[int, Numbers], dict[int,
     y.
     """
     mean, weight, y = counted_means(task, theta)
-    return panel_sums(mean, weight), panel_sums(mean, weight * y)
+    plain, moments = panel_sums(mean, weight, weight * y)
+    return plain, moments
 
 
 def _nodes(sums: dict[int, Numbers]) -> tuple[Numbers, Numbers]:

@@ -39,15 +39,23 @@ def node_values(panel: Numbers | int) -> Numbers:
     return np.exp(PANEL * (np.asarray(panel)[..., None] + 0.5 * (np.cos(_ANGLES) + 1)))
 
 
-def panel_sums(y: Numbers, w: Numbers) -> dict[int, Numbers]:
-    """By panel, the sums of w T_k(y) over the rows in it, which may be added up piece by piece."""
+def panel_sums(y: Numbers, *weights: Numbers) -> tuple[dict[int, Numbers], ...]:
+    """By panel, the sums of w T_k(y) over the rows in it, for each of some weights; they may be added up piece by
+    piece.
+    """
     if not len(y):
-        return {}
+        return tuple({} for _ in weights)
     panel, u = in_panels(y)
     first = int(panel.min())
     panel -= first
-    sums = np.stack([np.bincount(panel, w * polynomial) for polynomial in polynomials(u)], axis=-1)
-    return {first + int(k): sums[k] for k in np.flatnonzero(np.bincount(panel))}
+    order = np.argsort(panel.astype(np.int16), kind="stable")  # few panels: short numbers are sorted in one go
+    panels, starts = np.unique(panel[order], return_index=True)
+    u, sorted_weights = u[order], [w[order] for w in weights]
+    sums: list[list[Numbers]] = [[] for _ in weights]
+    for polynomial in polynomials(u):
+        for w, own in zip(sorted_weights, sums, strict=True):
+            own.append(np.add.reduceat(w * polynomial, starts))
+    return tuple(dict(zip((first + panels).tolist(), np.stack(own, axis=-1), strict=True)) for own in sums)
 
 
 def collected(y: Numbers, w: Numbers) -> tuple[Numbers, Numbers]:
