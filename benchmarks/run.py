@@ -1,7 +1,7 @@
 """`make bench`: every problem, neglog and its rivals in one run; prints tables and writes results.md beside this file.
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
-fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; tweedie_power, growth, memory;
+fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; opened; tweedie_power, growth, memory;
 samplers, learned, left_out; coverage; tables; trees, laws; files, cluster.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
@@ -23,6 +23,7 @@ import boosting
 import coverage
 import fits
 import numpy as np
+import opened
 import problems
 import resources
 import scipy
@@ -36,6 +37,7 @@ from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 from rich.table import Table
 
+import neglog as nl
 from neglog import _core
 
 RESULTS = Path(__file__).with_name("results.md")
@@ -49,6 +51,8 @@ ELEMENTARY = {
 GROUPS = (
     *ELEMENTARY,
     *fits.GROUPS,
+    *opened.GROUPS,
+    "versions",  # which versions.py measures
     *resources.GROUPS,
     *bayes.GROUPS,
     *coverage.GROUPS,
@@ -71,6 +75,8 @@ NUMBERS = {
     "× Gaussian",
 }
 TITLES = {
+    "opened": "What open parameters cost",
+    "versions": "The version before, 0.1.0, and the present one (`versions.py`)",
     "elementary": "Elementary functions",
     "fits": f"Fits, each at the cheapest tolerance whose objective is within {ACCURACY:g} of the best found",
     "rivals": "Every contestant of the fits",
@@ -93,6 +99,8 @@ HEADS = {
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
     "accuracy": accuracy.COLUMNS,
+    "opened": opened.COLUMNS,
+    "versions": ("problem", "before ms", "after ms", "after / before"),
 }
 
 
@@ -145,6 +153,8 @@ def run(group, size, only, tables, tell, save):
         for problem in ELEMENTARY[group]():
             tell(problem.name)
             tables["elementary"] += measured(problem)
+    elif group in opened.GROUPS:
+        tables["opened"] += opened.GROUPS[group](size, tell)
     elif group in fits.GROUPS:
         tasks = (task for task in fits.GROUPS[group](size) if only in task.name)
         for outcome in fits.outcomes(tasks, tell):
@@ -171,7 +181,7 @@ def keep(group, tables):
     """Put the lines of a problem in place of those of its last run, and write all that is known for people."""
     known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     entry = known.setdefault(group, {})
-    entry["machine"] = machine()
+    entry["machine"], entry["version"] = machine(), nl.__version__
     # how an earlier run of the whole group ended no longer matters
     entry["resources"] = [line for line in entry.get("resources", []) if line[0] != group]
     for name, lines in tables.items():
@@ -184,9 +194,9 @@ def keep(group, tables):
         lines = [line for group in GROUPS for line in known.get(group, {}).get(name, [])]
         if lines:
             sections.append(f"## {TITLES[name]}\n\n{markdown(head, lines)}")
-    machines = sorted({entry["machine"] for entry in known.values()})
-    text = "\n\n".join(["# Benchmarks", *(f"{where}." for where in machines), *sections])
-    RESULTS.write_text(f"{text}\n", encoding="utf-8")
+    where = [(group, entry["version"], entry["machine"]) for group, entry in sorted(known.items())]
+    sections.append(f"## Where each group was measured\n\n{markdown(('group', 'version', 'machine'), where)}")
+    RESULTS.write_text("\n\n".join(["# Benchmarks", *sections]) + "\n", encoding="utf-8")
 
 
 def main(names, quick, only):

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from neglog.results.fit import Fit as Fit
     from neglog.results.loading import load as load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Where each public name lives. It is imported when it is first asked for: `neglog --help` needs no NumPy, and whoever
 # takes an entropy need not wait for scikit-learn.

@@ -234,3 +234,18 @@ def test_glmnet_gaussian(k):
     prior = elastic_net(n * strength * (1 - share) / y.std(), n * strength * share)
     fit = fitted(X, y, nl.Gaussian(scale=1.0), prior, intercept=False)
     check(fit.coef, coef, 0, 1e-5)
+
+
+# ---- counts that vary more than Poisson's ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("power", "stored"), [(2.0, "negativebinomial_nb2_bfgs"), (1.0, "negativebinomial_nb1_bfgs")])
+def test_randhie_negative_binomial(power, stored):
+    """20,190 numbers of doctor visits, by Stata."""
+    wanted = getattr(results("discrete.tests.results.results_discrete").RandHIE, stored)
+    y, X = dataset("randhie")
+    fit = fitted(X, y, nl.NegativeBinomial(power=power))
+    check(fit.log_likelihood, wanted.llf, 1e-9)
+    check(fit.coef, wanted.params[:-2], 2e-4, 2e-5)
+    check(fit.intercept, wanted.params[-2], 2e-4)
+    check(fit.noise.dispersion, wanted.params[-1], 2e-4)
