@@ -152,8 +152,8 @@ def _values(y: ArrayLike, noise: Noise) -> Numbers:
         bad = np.flatnonzero(~((values >= 0) & (values == np.floor(values))))
         what = "class numbers 0, 1, 2, …"
     else:
-        usual = {"power": 1.5, "dispersion": 1.0, "shape": 1.0, "scale": 1.0, "mean": 1.0, "p": 0.5, "loc": 0.0}
-        some = {name: usual.get(name, 1.0) if value is None else value for name, value in noise.parameters.items()}
+        stated = noise.parameters.items()
+        some = {name: _anywhere(noise, name) if value is None else value for name, value in stated}
         bad = np.flatnonzero(~np.isfinite(type(noise)(**some).nll(values)))
         what = str(noise.support)
     if len(bad):

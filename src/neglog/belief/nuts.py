@@ -108,7 +108,7 @@ class NutsPosterior(Posterior):
         chosen = flat[np.linspace(0, len(flat) - 1, min(PREDICTIVE_DRAWS, len(flat))).astype(int)]
         width, noise = engine.width, self.fit.noise
         eta = np.stack([finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in chosen])
-        if isinstance(noise, Categorical):
+        if noise.of_classes:
             return Categorical(np.mean(noise.given(eta).p, axis=0))
         laws = self.joint.noise(chosen[:, width:])
         columns = {name: np.reshape(getattr(laws, name), (-1, 1)) for name in self.joint.names}

@@ -198,7 +198,7 @@ class LaplacePosterior(Posterior):
     def predictive(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         engine = self.fit.prediction_engine(X, offset, exposure, self.joint.task.engine)
         noise = self.fit.noise
-        if isinstance(noise, Categorical):
+        if noise.of_classes:
             return Categorical(self._class_probabilities(engine))
         mean, variance, cross = self._raw(engine)
         nodes, weights = _hermite(self._v, self._native[len(self._theta) :, len(self._theta) :])

@@ -118,9 +118,7 @@ def loss_figure(comparison: "Comparison") -> str:
 def loss_curve(score: "Score", middle: float, points: Numbers) -> tuple[Numbers, Numbers]:
     """Residuals and losses of a noise around a prediction; counts only where there are counts."""
     noise = score.fitted
-    eta = float(noise.link.forward(middle))
-    if noise._family() == "lognormal":
-        eta = float(np.log(middle) - 0.5 * noise.scale**2)  # whose mean is the prediction
+    eta = float(noise.link.forward(noise.location_at(middle)))
     law = noise.given(np.array([eta]))
     if law.measure == "mass":
         points = np.unique(np.round(points))
