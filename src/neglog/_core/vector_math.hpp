@@ -10,7 +10,8 @@
 
 // A loop whose every call must be inlined: one that is left, because the compiler's budget was spent, costs the vectors.
 // It stays a function of its own, in which the compiler sees nothing but the loop.
-#if defined(__GNUC__) || defined(__clang__)
+// Under sanitizers nobody waits for vectors, but for the compiler.
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_ADDRESS__)
 #define NEGLOG_VECTOR_LOOP __attribute__((flatten, noinline))
 #else
 #define NEGLOG_VECTOR_LOOP
