@@ -26,6 +26,8 @@ class Support:
 
     def contains(self, y: Any) -> Any:
         """Which y are inside; none that is infinite or no number."""
+        if self.step is not None and self.high - self.low == self.step:  # the two ends are all there is
+            return (y == self.low) | (y == self.high)
         low, high = (
             (y >= self.low) if self.ends[0] else (y > self.low),
             (y <= self.high) if self.ends[1] else (y < self.high),

@@ -100,7 +100,9 @@ class Tweedie(Noise):
     # ---- kinds -------------------------------------------------------------------------------------------------------
 
     def _kinds(self) -> set[str]:
-        return {"compound"} if self.power is None else {kind_of(p) for p in np.unique(self.power)}
+        if self.power is None:
+            return {"compound"}
+        return {kind_of(self.power)} if type(self.power) is float else {kind_of(p) for p in np.unique(self.power)}
 
     @property
     def support(self) -> Support:  # type: ignore[override]
@@ -173,7 +175,9 @@ class Tweedie(Noise):
         """Under the log link only between powers 1 and 2: elsewhere far targets bend the loss downward."""
         if self.power == 0:
             return self.link.name == "identity"
-        return self.link.name == "log" and (self.power is None or bool(np.all((self.power >= 1) & (self.power <= 2))))
+        if self.power is None or type(self.power) is float:
+            return self.link.name == "log" and (self.power is None or 1 <= self.power <= 2)
+        return self.link.name == "log" and bool(np.all((self.power >= 1) & (self.power <= 2)))
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
 
