@@ -53,7 +53,8 @@ class Facts:
             return None
         bad = self.outside.get(noise.support, 0)
         if bad:
-            return f"{bad:,} of {self.rows:,} targets {noise.support.others}"
+            only_zeros = bad == self.zeros and not noise.support.contains(0.0)
+            return f"{bad:,} of {self.rows:,} targets {'are 0' if only_zeros else noise.support.others}"
         return noise.cannot_tell(self.rows, self.zeros) if noise.unknown else None
 
 
