@@ -14,7 +14,8 @@ from neglog.design import blocks, check_index, split
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table
 from neglog.distributions import Bernoulli, Categorical, Gaussian
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning, check_counted_classes

@@ -28,7 +28,7 @@ from neglog.boosting.model import BoostedModel
 from neglog.boosting.nats import NAME
 from neglog.boosting.storage import load
 from neglog.boosting.team import Team, team_of
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
 __all__ = ["BoostedModel", "load", "metric", "objective", "train"]

@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 from scipy import sparse, special
 
 import neglog as nl
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.registry import FAMILIES
 
 NOISES = {name: family for name, family in FAMILIES.items() if issubclass(family, Noise) and name in LAWS}

@@ -21,13 +21,14 @@ from neglog.distributions import (
     Poisson,
 )
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Distribution, Noise
+from neglog.distributions.base import Distribution
 from neglog.distributions.beta_binomial import BetaBinomial
 from neglog.distributions.beta_prime import BetaPrime
 from neglog.distributions.inverse_gamma import InverseGamma
 from neglog.distributions.lazy import special
 from neglog.distributions.mixture import Mixture
 from neglog.distributions.negative_binomial import NegativeBinomial
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import LOG, Role
 from neglog.distributions.product import Product
 from neglog.distributions.student import StudentT

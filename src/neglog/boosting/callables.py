@@ -9,7 +9,7 @@ from neglog.boosting.derivatives import slopes_of
 from neglog.boosting.laws import outputs_of, suited
 from neglog.boosting.nats import NAME, mean_nats
 from neglog.boosting.team import Team
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
 from neglog.typing import Numbers
 

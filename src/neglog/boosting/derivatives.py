@@ -23,7 +23,7 @@ from neglog.boosting.information import SpreadInformation
 from neglog.boosting.laws import open_parameters, with_spread
 from neglog.boosting.team import Team
 from neglog.distributions.arrays import as_numbers, thread_count
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.support import REALS
 from neglog.typing import Numbers
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from neglog.boosting.laws import open_parameters
 from neglog.design.design import Design, Schema
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.results.fit import Fit

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
 DRAWS = 16_000  # per node: an error of a few percent, in what only sets the length of a step

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import kept
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS

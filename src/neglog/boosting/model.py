@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from neglog.boosting.estimation import Start
 from neglog.boosting.laws import law_of, outputs_of
 from neglog.boosting.rows import Features, codes_of, labels_of, read_new
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from neglog.boosting.estimation import estimated
 from neglog.boosting.laws import law_of
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
 NAME = "nats"

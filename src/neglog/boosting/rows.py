@@ -11,7 +11,7 @@ from neglog.design.blocks import is_sparse
 from neglog.design.columns import beside, column
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table, quoted
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.row_values import checked, class_offsets, combined_offset
 from neglog.typing import Numbers

@@ -11,7 +11,7 @@ import numpy as np
 from neglog.atomic import written_whole
 from neglog.boosting.model import BoostedModel
 from neglog.boosting.rows import Features
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL
 from neglog.distributions.registry import FAMILIES
 from neglog.results.storage import law_from_json, law_to_json

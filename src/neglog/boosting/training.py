@@ -12,7 +12,7 @@ from neglog.boosting.laws import open_parameters, suited
 from neglog.boosting.model import BoostedModel, Library
 from neglog.boosting.nats import mean_nats
 from neglog.boosting.rows import Rows, read_rows, read_valid
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
 MANY = 50_000  # rows from which some are left out of the training instead of training again for each fold

@@ -26,7 +26,8 @@ from neglog.design import is_formula, row_count
 from neglog.design.design import Design
 from neglog.design.selection import take_rows
 from neglog.distributions import FAMILIES, Categorical, Flat, Gaussian
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.learned_prior import is_open

@@ -9,7 +9,8 @@ from neglog.comparison.cells import scored
 from neglog.comparison.comparison import Score, Totals
 from neglog.comparison.recorded import Facts, facts_of
 from neglog.distributions import Categorical, Gaussian
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.engines.files import kind_of_type
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn

@@ -8,7 +8,8 @@ import numpy as np
 
 from neglog.comparison.recipes import Recipe
 from neglog.comparison.verdict import sentence, with_error
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.printing import as_text
 from neglog.results.fit import Fit
 from neglog.typing import Numbers

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions import Flat
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.distributions.product import Product
 
 

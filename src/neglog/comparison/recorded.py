@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.registry import FAMILIES
 from neglog.distributions.support import Support
 from neglog.typing import Numbers

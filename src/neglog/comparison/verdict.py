@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions import FAMILIES
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score

@@ -5,7 +5,6 @@ from pkgutil import iter_modules
 from typing import Any
 
 from neglog.distributions.base import Distribution as Distribution
-from neglog.distributions.base import Noise as Noise
 from neglog.distributions.base import Prior as Prior
 from neglog.distributions.bernoulli import Bernoulli as Bernoulli
 from neglog.distributions.beta import Beta as Beta
@@ -18,6 +17,7 @@ from neglog.distributions.huber import Huber as Huber
 from neglog.distributions.inverse_gamma import InverseGamma as InverseGamma
 from neglog.distributions.laplace import Laplace as Laplace
 from neglog.distributions.lognormal import LogNormal as LogNormal
+from neglog.distributions.noise import Noise as Noise
 from neglog.distributions.poisson import Poisson as Poisson
 from neglog.distributions.product import Product as Product
 from neglog.distributions.registry import FAMILIES as FAMILIES

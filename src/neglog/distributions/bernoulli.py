@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise, quiet
+from neglog.distributions.base import quiet
 from neglog.distributions.lazy import special
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, PROBABILITY, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance

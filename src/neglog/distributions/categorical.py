@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 
 from neglog import _core
 from neglog.distributions.arrays import as_numbers, output_type, thread_count
-from neglog.distributions.base import Noise, quiet
+from neglog.distributions.base import quiet
 from neglog.distributions.lazy import special
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, PROBABILITY, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.support import Support

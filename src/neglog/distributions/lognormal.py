@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers, elementwise_loss
-from neglog.distributions.base import Noise, quiet
+from neglog.distributions.base import quiet
 from neglog.distributions.gaussian import HALF_LOG_TWO_PI
 from neglog.distributions.lazy import special
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, POSITIVE, REAL, Parameter, Role, Value
 from neglog.distributions.registry import register
 from neglog.distributions.support import POSITIVE_NUMBERS

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from neglog.distributions.base import Noise, quiet
+from neglog.distributions.base import quiet
 from neglog.distributions.beta import odds_tail
 from neglog.distributions.expectation import numeric_entropy
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, POSITIVE, Domain, Limit, Parameter, Role, Value
 from neglog.distributions.poisson import poisson_draw
 from neglog.distributions.quantiles import smallest_integer

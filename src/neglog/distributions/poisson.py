@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Noise, quiet
+from neglog.distributions.base import quiet
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import POSITIVE, Parameter, Role, Value
 from neglog.distributions.quantiles import smallest_integer
 from neglog.distributions.registry import register

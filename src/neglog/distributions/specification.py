@@ -3,8 +3,9 @@
 import ast
 from typing import Any
 
-from neglog.distributions.base import Distribution, Noise, Prior
+from neglog.distributions.base import Distribution, Prior
 from neglog.distributions.flat import Flat
+from neglog.distributions.noise import Noise
 from neglog.distributions.registry import FAMILIES
 
 

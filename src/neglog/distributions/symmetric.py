@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.support import REALS
 
 

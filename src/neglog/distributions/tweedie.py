@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from neglog import _core
 from neglog.distributions import arrays, compound, inverse_gaussian
 from neglog.distributions.arrays import as_numbers
-from neglog.distributions.base import Measure, Noise, quiet
+from neglog.distributions.base import Measure, quiet
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
 from neglog.distributions.link import LINKS
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, POSITIVE, REAL, Domain, Parameter, Role, Value
 from neglog.distributions.poisson import poisson_draw, poisson_entropy, poisson_quantile, poisson_tail
 from neglog.distributions.registry import register

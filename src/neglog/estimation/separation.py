@@ -7,7 +7,7 @@ for every other class k. A linear programme finds one, or proves that there is n
 
 import numpy as np
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 

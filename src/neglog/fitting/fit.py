@@ -14,7 +14,8 @@ from neglog.design import check_index, is_formula, opened_formula, read, row_cou
 from neglog.design.design import Design
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.engines.blas import quiet_blas
 from neglog.engines.memory import Memory
 from neglog.estimation.diagnosis import diagnose

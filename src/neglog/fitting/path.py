@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.distributions import Gaussian, Laplace
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.distributions.product import Product, multiply
 from neglog.engines.blas import one_blas_thread
 from neglog.engines.moments import Moments

@@ -6,7 +6,7 @@ import numpy as np
 
 from neglog.design.faults import first_rows
 from neglog.distributions.arrays import all_finite
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL
 from neglog.likelihood.targets import (
     Absolutes,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.engines.memory import Memory
 from neglog.typing import Numbers
 

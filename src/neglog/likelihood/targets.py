@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from neglog.design.faults import first_rows
-from neglog.distributions.base import Noise
 from neglog.distributions.lazy import special
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import ONE, Loss
 from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional

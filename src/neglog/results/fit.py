@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from neglog.belief.standard_errors import Information
 from neglog.design import beside, split
 from neglog.design.design import Design, Schema
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.results.contrasts import Contrasts

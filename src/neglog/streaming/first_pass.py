@@ -12,7 +12,8 @@ from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
 from neglog.design.columns import MODES, check_target
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Flat
-from neglog.distributions.base import Noise, Prior
+from neglog.distributions.base import Prior
+from neglog.distributions.noise import Noise
 from neglog.engines.cache import cached
 from neglog.engines.files import Files, is_paths, kind_of_type
 from neglog.engines.memory import Memory

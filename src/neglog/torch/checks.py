@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.support import Support
 
 # ---- the support -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from neglog.distributions.base import Noise
+from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import LOG, Parameter
 from neglog.distributions.specification import noise_of
 from neglog.torch import checks, densities

@@ -1,0 +1,331 @@
+"""What a distribution can do as a noise: what makes a loss."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from neglog import _core
+from neglog.distributions import arrays
+from neglog.distributions.base import Distribution
+from neglog.distributions.link import LINKS, Link
+from neglog.distributions.parameters import MODEL, Parameter, Role, kept
+from neglog.distributions.traits import Traits
+from neglog.typing import Array
+
+
+class Noise(Distribution):
+    """A law of y around a prediction: what makes a loss.
+
+    The parameter named by `location` is what a prediction sets, through the link. The nll and its derivatives in the
+    raw prediction come from the native core's kernel of the same name, for every link that the core lists.
+    """
+
+    default_link: ClassVar[str]
+    traits: ClassVar[Traits] = Traits()
+    otherwise: ClassVar[str] = ""  # what else may explain a y that this noise cannot
+    deviance_per_loss: ClassVar[float | None] = None  # the unit deviance in units of the loss, where there is one
+    location: ClassVar[str]  # the parameter that a prediction sets: the first of its role, and so is the next
+    spread: ClassVar[str | None] = None  # the parameter that says how far y lies from its location
+    _beside: ClassVar[tuple[Parameter, ...]] = ()
+    _keys: ClassVar[tuple[tuple[str, str], ...]] = ()
+    link: Link
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._beside = tuple(own for own in cls.declared if own.role is not Role.LOCATION)
+        cls._keys = tuple((f"_{own.name}", own.name) for own in cls._beside)
+        for own in reversed(cls.__dict__.get("declared", ())):
+            if own.role is Role.LOCATION:
+                cls.location = own.name
+            elif own.role is Role.SPREAD:
+                cls.spread = own.name
+
+    def _state(self, **values: Any) -> None:
+        if self.spread is not None and isinstance(values[self.spread], str) and values[self.spread] == MODEL:
+            values[self.spread] = None
+            self.__dict__["_modelled"] = self.spread
+        super()._state(**values)
+        link = values["link"]
+        name = link.name if isinstance(link, Link) else link
+        if name not in self._links():
+            admissible = ", ".join(repr(admissible) for admissible in self._links())
+            raise ValueError(f"{type(self).__name__}: link must be one of {admissible}, but is {name!r}")
+        self.__dict__["link"] = LINKS[name]
+
+    @classmethod
+    def _family(cls) -> str:
+        return cls.__name__.lower()
+
+    @classmethod
+    def _links(cls) -> list[str]:
+        return _core.links(cls._family())
+
+    @property
+    def modelled(self) -> str | None:
+        """The parameter that was stated as "model": one that trees or a network predict for each row, like the
+        location; None if there is none.
+        """
+        return self.__dict__.get("_modelled")
+
+    # ---- what else is declared ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def beside_location(cls) -> tuple[Parameter, ...]:
+        """The parameters that no prediction of the location sets, in the order of the kernel."""
+        return cls._beside
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The parameters beside the location that are to be estimated."""
+        values = self.__dict__
+        return tuple([name for key, name in self._keys if values[key] is None])
+
+    @property
+    def locations(self) -> tuple[float, float]:
+        """Between which the location may lie."""
+        contains = self.parameter(self.location).domain.contains
+        return (-np.inf if contains(-1.0) else 0.0), (np.inf if contains(2.0) else 1.0)
+
+    @property
+    def certain(self) -> tuple[float, ...]:
+        """Ends of the support at which y may be certain, as a count is of 0 where the mean is: it has mass there."""
+        if self.measure == "density":
+            return ()
+        return tuple(end for end, own in zip(self.bounds, self.support.ends, strict=True) if own)
+
+    def log_spread_information(self) -> Any:
+        """E[(d nll / d log spread)^2], the Fisher information about the log of the spread; None where there is no
+        formula for it, and draws have to tell.
+        """
+        return None
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether y holds labels, and a row has one raw prediction for each."""
+        return self.link.name == "softmax"
+
+    @property
+    def in_memory_only(self) -> str | None:
+        """Why a fit needs its rows in memory, if it does."""
+        return None
+
+    def cannot_tell(self, rows: int, zeros: int) -> str | None:
+        """Why what the noise leaves open cannot be told from so many targets, of which so many are 0; or None."""
+        return None
+
+    @property
+    def smooth(self) -> bool:
+        """False: the nll has kinks, and solvers that need curvature must not use it."""
+        return self.traits.smooth
+
+    @property
+    def log_concave(self) -> bool:
+        """Whether the nll is convex in the raw prediction."""
+        return self.link.name in self.traits.log_concave
+
+    @property
+    def curved(self) -> bool:
+        """Whether its second derivative in the raw prediction is positive for every y and every prediction."""
+        return self.log_concave and self.traits.smooth and self.traits.steady
+
+    @classmethod
+    def takes_precision(cls) -> bool:
+        """Whether a precision of the rows means something."""
+        return cls.traits.repeats or any(own.precision for own in cls.declared)
+
+    def with_precision(self, p: Any) -> Self:
+        """The noise whose rows have these precisions: their dispersion is divided by it; None for ones."""
+        if p is None:
+            return self
+        changes = {own.name: self._known(own.name) * p**own.precision for own in self.declared if own.precision}
+        return self.estimated(**changes)
+
+    # ---- raw parameters ----------------------------------------------------------------------------------------------
+
+    def raw_parameters(self) -> tuple[Any, ...]:
+        """The parameters beside the location as solvers and samplers know them, each on its raw scale."""
+        return tuple(own.raw.raw(self._known(own.name)) for own in self.beside_location())
+
+    def at_raw(self, **values: Any) -> Self:
+        """The noise with some of its parameters at raw values."""
+        return self.estimated(**{name: self.parameter(name).raw.value(value) for name, value in values.items()})
+
+    def joint(self, y: ArrayLike, eta: ArrayLike, *, curvature: bool = False) -> tuple[Any, Any, Any]:
+        """The nll at raw predictions with its slopes in these and in every raw parameter beside the location, and if
+        wanted the second derivatives: arrays (rows,), (k, rows) and (k (k + 1) / 2, rows), those of the last in the
+        order (0,0), (1,0), (1,1), (2,0), ... of which 0 is the prediction.
+        """
+        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        with np.errstate(all="ignore"):
+            return self._core_joint(self.link.name, numbers, raw, curvature)
+
+    def _core_joint(self, link: str, y: Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
+        parameters = self.raw_parameters()
+        shape = arrays.broadcast_shape(y, eta, *parameters)
+        variables = 1 + len(parameters)
+        nll, slopes = np.empty(shape), np.empty((variables, *shape))
+        bends = np.empty((variables * (variables + 1) // 2, *shape)) if curvature else None
+        _core.joint(
+            self._family(),
+            link,
+            arrays.native(y, shape),
+            arrays.native(eta, shape),
+            [arrays.native(np.asarray(value, float), shape) for value in parameters],
+            nll,
+            slopes,
+            bends,
+            arrays.thread_count(nll.size),
+        )
+        return nll, slopes, bends
+
+    def unmodelled(self) -> Self:
+        """The same noise with that parameter merely unknown."""
+        other = self._replaced()
+        other.__dict__.pop("_modelled", None)
+        return other
+
+    def __repr__(self) -> str:
+        text = super().__repr__().replace(f"{self.modelled}=None", f"{self.modelled}={MODEL!r}")
+        return text if self.link.name == self.default_link else f"{text[:-1]}, link={self.link.name!r})"
+
+    # ---- the kernel ------------------------------------------------------------------------------------------------
+
+    def _kernel_parameters(self) -> tuple[Any, ...]:
+        """The other parameters as the kernel takes them: raw, unless it has a faster form (families.hpp)."""
+        return self.raw_parameters()
+
+    def _constant(self) -> Any:
+        """The part of the nll that depends on neither y nor the prediction."""
+        return 0.0
+
+    def _raw(self) -> tuple[str, Any]:
+        """A link and a raw prediction that give this law: those of `given`, else the location itself."""
+        made_by: tuple[str, Any] | None = self.__dict__.get("_made_by")
+        return made_by if made_by else ("identity", self._known(self.location))
+
+    def nll(self, y: ArrayLike) -> Any:
+        """-log p(y) in nats, every constant included; +inf outside the support."""
+        link, eta = self._raw()
+        return self._core_nll(link, arrays.as_numbers(y, "y"), eta)
+
+    def _core_nll(self, link: str, y: Array, eta: Any) -> Any:
+        with np.errstate(all="ignore"):
+            parameters, constant = self._kernel_parameters(), self._constant()
+        dtype = arrays.output_type(y, eta, *self._others())
+        return arrays.core_nll(self._family(), link, y, eta, parameters, constant, dtype)
+
+    def _others(self) -> list[Any]:
+        """The stated parameters beside the location."""
+        return [value for name, value in self.parameters.items() if name != self.location and value is not None]
+
+    # ---- as a function of the raw prediction -----------------------------------------------------------------------
+
+    def given(self, eta: ArrayLike) -> Self:
+        """The law of y at the raw prediction `eta`, which it remembers: a mean that rounds to 0 or 1 costs nothing."""
+        raw = kept(arrays.as_numbers(eta, "eta"))
+        location = kept(self.link.inverse(raw))
+        made_by = {} if self.link.name == "identity" else {"_made_by": (self.link.name, raw)}
+        return self._replaced(**{f"_{self.location}": location, **made_by})
+
+    def location_at(self, mean: ArrayLike) -> Any:
+        """The location at which y has this mean: the mean itself, unless the family says otherwise."""
+        return np.asarray(mean, float)
+
+    def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
+        """The nll at raw prediction `eta` with its first and second derivative in eta, elementwise.
+
+        `expected=True` gives the Fisher information, the expectation of the second derivative over y, in its place.
+        """
+        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        nll = self._core_nll(self.link.name, numbers, raw)
+        return nll, *self.gradient_hessian(numbers, raw, expected=expected)
+
+    def gradient_hessian(
+        self,
+        y: ArrayLike,
+        eta: ArrayLike,
+        *,
+        expected: bool = False,
+        out: tuple[Array, Array] | None = None,
+        threads: int | None = None,
+    ) -> tuple[Any, Any]:
+        """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
+        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        shape = arrays.broadcast_shape(numbers, raw, *self._kernel_parameters())
+        dtype = arrays.output_type(numbers, raw, *self._others())
+        gradient, hessian = out or (np.empty(shape, dtype), np.empty(shape, dtype))
+        for array in (gradient, hessian):
+            if array.shape != shape or not array.flags.c_contiguous or not array.flags.writeable:
+                raise ValueError(
+                    f"out must be two writeable C-contiguous arrays of shape {shape}, but one has {array.shape}"
+                )
+        self._slopes(numbers, raw, expected, gradient, hessian, threads=threads)
+        return gradient[()], hessian[()]
+
+    def _slopes(
+        self,
+        y: ArrayLike,
+        eta: ArrayLike,
+        expected: bool,
+        gradient: Array,
+        hessian: Array | None,
+        *,
+        weight: ArrayLike = 1.0,
+        least: float = -np.inf,
+        threads: int | None = None,
+        team: tuple[int, int, int, int] | None = None,
+    ) -> None:
+        """Write them times the weights, and Hessians that are then below `least` as that; or the gradient alone."""
+        shape = gradient.shape
+        _core.slopes(
+            self._family(),
+            self.link.name,
+            expected,
+            arrays.native(arrays.as_numbers(y, "y"), shape),
+            arrays.native(arrays.as_numbers(eta, "eta"), shape),
+            [arrays.native(value, shape) for value in self._kernel_parameters()],
+            arrays.native(arrays.as_numbers(weight, "weight"), shape),
+            least,
+            gradient,
+            hessian,
+            arrays.thread_count(gradient.size, threads),
+            team,
+        )
+
+    def parameter_gradient(self, y: ArrayLike) -> dict[str, Any]:
+        """The derivative of nll(y) in each parameter, by name."""
+        slopes = self._core_joint("identity", arrays.as_numbers(y, "y"), self._known(self.location), False)[1]
+        names = (self.location, *(own.name for own in self.beside_location()))
+        with np.errstate(all="ignore"):
+            chains = [1.0, *(own.raw.slope(self._known(own.name)) for own in self.beside_location())]
+            return {name: (slope / chain)[()] for name, slope, chain in zip(names, slopes, chains, strict=True)}
+
+    # ---- losses ----------------------------------------------------------------------------------------------------
+
+    def loss(self, y: ArrayLike, prediction: ArrayLike) -> Any:
+        """The familiar loss of this noise, elementwise, with the prediction on the scale of y: by default the nats that
+        are lost by predicting `prediction` instead of y.
+        """
+        y, prediction = arrays.as_numbers(y, "y"), arrays.as_numbers(prediction, "prediction")
+        own = self._core_nll("identity", y, y)
+        best = np.where(np.isinf(own), 0.0, own)  # at an end of the support that no location reaches, y is certain
+        return np.where(self.support.contains(y), self._core_nll("identity", y, prediction) - best, np.inf)[()]
+
+    @property
+    def loss_scale(self) -> Any:
+        """How much loss is one nat: nll = loss / loss_scale + a term without the prediction."""
+        return 1.0
+
+    def loss_at(self, eta: ArrayLike, y: ArrayLike) -> Any:
+        """The loss of each y at a raw prediction: half the unit deviance where there is one."""
+        return self.loss(y, self.link.inverse(eta))
+
+    def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
+        """The unit deviance: twice the nats lost by predicting `mean` instead of y, at dispersion one."""
+        if self.deviance_per_loss is None:
+            raise TypeError(
+                f"{type(self).__name__} is not an exponential dispersion model and has no unit deviance; "
+                "use loss(y, prediction)"
+            )
+        return self.deviance_per_loss * self.loss(y, mean)
