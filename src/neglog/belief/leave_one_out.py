@@ -15,8 +15,9 @@ from neglog.belief.posterior import refuse_improper, row_chunks
 from neglog.belief.standard_errors import inverse
 from neglog.distributions.lazy import special
 from neglog.engines.blas import one_blas_thread
+from neglog.likelihood.accelerated import Classes
 from neglog.likelihood.joint import Joint
-from neglog.likelihood.targets import Classes, Target
+from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
 

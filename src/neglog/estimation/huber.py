@@ -6,7 +6,7 @@ import numpy as np
 
 from neglog.engines.memory import Memory
 from neglog.estimation.smooth import answer_of, finish, solve_general, start
-from neglog.likelihood.targets import HuberTarget
+from neglog.likelihood.accelerated import HuberTarget
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.concomitant import ConcomitantObjective
 from neglog.solvers.lasso import proximal_newton

@@ -15,8 +15,9 @@ from neglog.distributions import Huber
 from neglog.distributions.parameters import LOG, Parameter
 from neglog.estimation.huber import solve_huber
 from neglog.estimation.smooth import minimise_absolute, minimise_smooth, solve_general, start
+from neglog.likelihood.accelerated import HuberTarget
 from neglog.likelihood.joint import joint_engine, joint_sums
-from neglog.likelihood.targets import HuberTarget, Target
+from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
 from neglog.typing import Numbers

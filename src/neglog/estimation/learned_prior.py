@@ -16,8 +16,9 @@ from neglog.estimation.learned_lasso import learn_laplace
 from neglog.estimation.learned_ridge import Learned, Ridge, group_numbers, natural_scale
 from neglog.estimation.size import refuse_too_many
 from neglog.estimation.solve import solve
+from neglog.likelihood.accelerated import HuberTarget
 from neglog.likelihood.prior_terms import make_penalty
-from neglog.likelihood.targets import HuberTarget, Target
+from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Task
 from neglog.likelihood.tweedie import Compound
 from neglog.streaming.pieces import StreamedTask

@@ -14,7 +14,7 @@ from neglog.estimation.size import refuse_too_many
 from neglog.estimation.smooth import WIDE, answer_of, solve_general
 from neglog.estimation.threshold import solve_threshold
 from neglog.estimation.tweedie_power import solve_power, solve_ridged
-from neglog.likelihood.targets import Absolutes, HuberTarget
+from neglog.likelihood.accelerated import Absolutes, HuberTarget
 from neglog.likelihood.task import Answer, Task
 from neglog.likelihood.tweedie import Compound
 from neglog.solvers.lasso import proximal_newton

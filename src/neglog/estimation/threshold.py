@@ -9,7 +9,7 @@ import numpy as np
 
 from neglog.estimation.huber import has_vanished, solve_huber, solve_stated
 from neglog.estimation.joint_newton import solve_joint
-from neglog.likelihood.targets import HuberTarget
+from neglog.likelihood.accelerated import HuberTarget
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers import scalar
 from neglog.typing import Numbers

@@ -8,17 +8,8 @@ from neglog.design.faults import first_rows
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL
-from neglog.likelihood.targets import (
-    Absolutes,
-    Amounts,
-    Binary,
-    Classes,
-    Counts,
-    HuberTarget,
-    LogSquares,
-    Squares,
-    Target,
-)
+from neglog.likelihood.accelerated import Absolutes, Amounts, Binary, Classes, Counts, HuberTarget, LogSquares, Squares
+from neglog.likelihood.targets import Target
 from neglog.likelihood.tweedie import Compound
 from neglog.typing import Numbers
 

@@ -10,8 +10,9 @@ import numpy as np
 from neglog import _core
 from neglog.distributions.arrays import thread_count
 from neglog.engines.memory import ONE, Loss
+from neglog.likelihood.accelerated import Amounts
 from neglog.likelihood.chebyshev import collected
-from neglog.likelihood.targets import ALL, NOTHING, Amounts, require_amounts
+from neglog.likelihood.targets import ALL, NOTHING, require_amounts
 from neglog.solvers.dispersion import Dispersion, Fitted, Known, Proportional
 from neglog.typing import Numbers
 

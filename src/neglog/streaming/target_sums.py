@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from neglog.engines.sources import added
+from neglog.likelihood.accelerated import Amounts, Classes
 from neglog.likelihood.chebyshev import FROM_SUMS, NODES, in_panels, node_values, polynomials
-from neglog.likelihood.targets import Amounts, Classes, Target
+from neglog.likelihood.targets import Target
 from neglog.typing import Numbers
 
 SHIFT = 1 << 20  # between the panels of y and those of the precision, in one number
