@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from neglog.distributions import (
         Tweedie as Tweedie,
     )
+    from neglog.distributions.censored import censored as censored
     from neglog.estimators import Classifier as Classifier
     from neglog.estimators import Regressor as Regressor
     from neglog.estimators import neg_nll_scorer as neg_nll_scorer
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from neglog.likelihood.row_values import UnseenLevelWarning as UnseenLevelWarning
     from neglog.results.fit import Fit as Fit
     from neglog.results.loading import load as load
+    from neglog.results.quantile_fit import QuantileFit as QuantileFit
 
 __version__ = "0.2.0.dev0"
 
@@ -92,10 +94,12 @@ _HOMES = {
     "neglog.belief.posterior": ("Posterior",),
     "neglog.results.fit": ("Fit",),
     "neglog.results.loading": ("load",),
+    "neglog.results.quantile_fit": ("QuantileFit",),
     "neglog.fitting.fit": ("fit",),
     "neglog.fitting.path": ("Path", "path"),
     "neglog.comparison.compare": ("compare",),
     "neglog.comparison.comparison": ("Comparison",),
+    "neglog.distributions.censored": ("censored",),
     "neglog.estimators": (
         "Classifier",
         "Regressor",
@@ -121,7 +125,8 @@ def __getattr__(name: str) -> Any:
 
 def _families() -> list[str]:
     """The families of distributions, each of which is public."""
-    return [family.__name__ for family in import_module("neglog.distributions").FAMILIES.values()]
+    names: list[str] = import_module("neglog.distributions").public_names()
+    return names
 
 
 def __dir__() -> list[str]:

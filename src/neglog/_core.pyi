@@ -112,7 +112,9 @@ class Table:
 
 class Problem:
     """A table with a target and a loss. An empty family asks for Gram matrices of the weights, "softmax" for classes.
-    With `found` the parameters are raw, and those of these numbers come after the coefficients.
+    With `found` the parameters are raw, and those of these numbers come after the coefficients; if `ordered`, as many
+    raw edges of ordered classes. Those that are `modelled` have a row of coefficients each, after that of the
+    prediction.
     """
 
     def __init__(
@@ -128,6 +130,8 @@ class Problem:
         response: bool,
         response_centre: float,
         classes: int,
+        modelled: Sequence[int] = ...,
+        ordered: bool = False,
     ) -> None: ...
     def evaluate(
         self, theta: Input, gradient: Output | None, gram: Output | None, expected: bool, threads: int

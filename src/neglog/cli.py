@@ -33,7 +33,20 @@ TableFile = Annotated[
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model that `neglog fit --save` wrote", show_default=False)]
-Target = Annotated[str, typer.Option(help="The column to explain", show_default=False, rich_help_panel=DATA)]
+Target = Annotated[
+    str | None,
+    typer.Option(help="The column to explain; or --lower and --upper", show_default=False, rich_help_panel=DATA),
+]
+Event = Annotated[
+    str | None,
+    typer.Option(help="The column that is 1 where the target was observed, 0 where it is more", rich_help_panel=DATA),
+]
+Lower = Annotated[
+    str | None, typer.Option(help="The column with the lower ends of what is known of y", rich_help_panel=DATA)
+]
+Upper = Annotated[
+    str | None, typer.Option(help="The column with the upper ends; the same where y was observed", rich_help_panel=DATA)
+]
 Exposure = Annotated[str | None, typer.Option(help="The column that multiplies the mean", rich_help_panel=DATA)]
 Weight = Annotated[str | None, typer.Option(help="The column that counts each row so often", rich_help_panel=DATA)]
 Offset = Annotated[
@@ -75,6 +88,8 @@ COMPARE = """Examples:
   [bold]neglog compare claims.csv --target cost --exposure years --report claims.html[/bold]
 
   [bold]neglog compare claims.csv --target cost --noise "gamma,lognormal,tweedie(power=1.5)" --json[/bold]
+
+  [bold]neglog compare patients.csv --target days --event died[/bold]
 """
 FIT = """Examples:
 
@@ -95,7 +110,10 @@ PREDICT = """Examples:
 @app.command(epilog=COMPARE)
 def compare(
     table: TableFile,
-    target: Target,
+    target: Target = None,
+    event: Event = None,
+    lower: Lower = None,
+    upper: Upper = None,
     exposure: Exposure = None,
     weight: Weight = None,
     offset: Offset = None,
@@ -120,14 +138,15 @@ def compare(
 ) -> None:
     """Which noise do these data support? Ranks them by the nats of rows they have not seen."""
     _check_directory(report)
-    data, notes = _opened(table, target, [exposure, weight, offset], without, keep)
+    y, ends = _asked(target, event, lower, upper)
+    data, notes = _opened(table, ends["y"], [*list(ends.values())[1:], exposure, weight, offset], without, keep)
     from neglog.comparison.compare import compare as compared
     from neglog.comparison.recipes import fit_command
 
     with _progress() as tell:
         found = compared(
             data,
-            target,
+            y,
             None if noise is None else _listed(noise),
             prior,
             folds=folds,
@@ -143,6 +162,9 @@ def compare(
         kept = _listed(keep or "")  # of which nobody need be told that they look like identifiers
         found.notes[:] = [*notes, *(note for note in found.notes if note.partition(": it")[0] not in kept)]
         options: dict[str, Any] = {
+            "event": event,
+            "lower": lower,
+            "upper": upper,
             "exposure": exposure,
             "weight": weight,
             "offset": offset,
@@ -168,10 +190,13 @@ def compare(
 @app.command(epilog=FIT)
 def fit(
     table: TableFile,
-    target: Target,
     noise: Annotated[
         str, typer.Option(help='As in gamma or "tweedie(power=1.5)"', show_default=False, rich_help_panel=MODEL)
     ],
+    target: Target = None,
+    event: Event = None,
+    lower: Lower = None,
+    upper: Upper = None,
     exposure: Exposure = None,
     weight: Weight = None,
     offset: Offset = None,
@@ -183,6 +208,10 @@ def fit(
     prior: Annotated[
         str | None, typer.Option(help='As in "gaussian(scale=1)"; by default none', rich_help_panel=MODEL)
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Parameters of the noise that the columns predict too: scale,df", rich_help_panel=MODEL),
+    ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the model, a JSON file", rich_help_panel=OUTPUT)] = None,
     raw: Raw = False,
     as_json: AsJson = False,
@@ -192,8 +221,9 @@ def fit(
     _check_directory(save)
     from neglog.distributions.specification import noise_of, prior_of
 
-    law, belief = noise_of(noise), prior_of(prior)
-    data, notes = _opened(table, target, [exposure, weight, offset], without, keep)
+    law, belief = noise_of(noise).modelling(*_listed(model or "")), prior_of(prior)
+    y, ends = _asked(target, event, lower, upper)
+    data, notes = _opened(table, ends["y"], [*list(ends.values())[1:], exposure, weight, offset], without, keep)
     from neglog.fitting.fit import fit as fitted
     from neglog.results.storage import to_json
 
@@ -201,7 +231,7 @@ def fit(
         tell("Fitting", None)
         found = fitted(
             data,
-            target,
+            y,
             law,
             belief,
             sample_weight=weight,
@@ -313,6 +343,27 @@ def _version(
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _asked(target: str | None, event: str | None, lower: str | None, upper: str | None) -> tuple[Any, dict[str, str]]:
+    """What is explained, as the library takes it, and the columns that tell it."""
+    from neglog.distributions.censored import NamedCells, ends_of
+
+    begin = target if lower is None else lower
+    if begin is None:
+        raise typer.BadParameter(
+            "name the column to explain with --target, or the ends of what is known of it: --lower and --upper"
+        )
+    if target is not None and lower is not None:
+        raise typer.BadParameter("--target and --lower are two names for the same: give one of them")
+    if event is not None and upper is not None:
+        raise typer.BadParameter("--event and --upper both say what was observed: give one of them")
+    if lower is not None and upper is None:
+        raise typer.BadParameter("--lower needs --upper: the columns with the two ends of what is known")
+    beside = {"event": event, "upper": upper}
+    told = {what: name for what, name in beside.items() if name is not None}
+    y: Any = NamedCells({"y": begin, **told}) if told else begin
+    return y, ends_of(y)
 
 
 def _opened(

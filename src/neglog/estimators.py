@@ -1,6 +1,7 @@
 """scikit-learn estimators: the same fits in pipelines, searches and cross-validation."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,16 +11,17 @@ from sklearn.metrics import make_scorer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from neglog.design import blocks, check_index, split
+from neglog.design import blocks, check_index, declared_order, split
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table
 from neglog.distributions import Bernoulli, Categorical, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
+from neglog.distributions.ordinal import Ordinal
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning, check_counted_classes
-from neglog.results.fit_of_rows import row_losses
+from neglog.results.fit_of_rows import nats_of_loss, row_losses
 from neglog.typing import Numbers
 
 WEAK = 10.0  # log odds for one standard deviation of a column: more than data that do not separate classes ever say
@@ -131,9 +133,9 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
 
     def _noise(self) -> Noise:
         noise = noise_of(self.noise)
-        if noise.of_classes or noise.support.high <= 1:
+        if noise.labelled or noise.support.high == noise.support.step:  # yes or no
             raise ValueError(f"{type(noise).__name__} noise is of classes; use nl.Classifier")
-        return noise if self.link is None else type(noise)(**noise.parameters, link=self.link)  # type: ignore[call-arg]
+        return noise if self.link is None else type(noise)(**noise.as_stated, link=self.link)  # type: ignore[call-arg]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> Self:
         """Fit to a table or matrix and its target."""
@@ -164,7 +166,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         """The mean log likelihood of y in nats; higher is better."""
         _check_rows(X, y, sample_weight)
         law = self.predict_distribution(X, offset=offset, exposure=exposure)
-        return -float(np.average(law.nll(np.asarray(y, float)), weights=sample_weight))
+        return -_average(law.nll(_beside(np.asarray(y, float), law.batch_shape)), sample_weight)
 
     def d2(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
         """The share of the loss of the best constant, beside offset and exposure, that the predictions explain.
@@ -181,9 +183,14 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         nothing = np.empty((len(y), 0))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # as where all counts are 0: then the loss is 0
-            constant = fit(nothing, y, noise, sample_weight=sample_weight, **beside).raw_prediction(nothing, **beside)
+            alone = fit(nothing, y, noise.unmodelled(), sample_weight=sample_weight, **beside)
+            constant = alone.raw_prediction(nothing, **beside)
+        losses: Any = row_losses
+        law: Any = noise
+        if noise.modelled:  # which then stays as it is predicted
+            losses, law = nats_of_loss, self.fit_.distribution(X, **beside)
         least, left = (
-            float(np.average(row_losses(noise, eta, y), weights=sample_weight))
+            _average(losses(law, eta, _beside(y, eta.shape)), sample_weight)
             for eta in (constant, self.fit_.raw_prediction(X, **beside))
         )
         return 1 - left / least if least else float(not left)
@@ -200,12 +207,14 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
 
 
 class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
-    """Logistic regression for two classes, softmax regression for more.
+    """Logistic regression for two classes, softmax regression for more, or for classes that have an order.
 
     prior  of the coefficients: "weak", the default, is Gaussian with scale 10 on columns of unit variance: it moves
            little where the data speak, and where columns separate the classes, which leaves no maximum of the
            likelihood, it gives one. None for none, "gaussian(scale=1)", "laplace(scale=0.1)", "gaussian" to learn its
            scale
+    ordered  True: the classes have an order, that of a category that declares one, else the sorted one; or a list of
+           them in order. They are then cells of one latent value (Ordinal), with one coefficient per column
 
     >>> import numpy as np, neglog as nl
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"]
@@ -217,12 +226,14 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         self,
         prior: str | Prior | None = "weak",
         *,
+        ordered: bool | Sequence[Any] = False,
         intercept: bool = True,
         standardize: bool | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
     ) -> None:
         super().__init__(prior, intercept=intercept, standardize=standardize, tol=tol, max_iter=max_iter)
+        self.ordered = ordered
 
     def _belief(self) -> tuple[Prior, bool | None]:
         if isinstance(self.prior, str) and self.prior == "weak":
@@ -231,6 +242,7 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> Self:
         """Fit to a table or matrix and its labels."""
+        order = self._order(X, y)
         X, y = self._read_both(X, y, numeric=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
@@ -242,12 +254,20 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         if weight.shape == codes.shape and weight.dtype.kind in "biuf":  # what is not is refused by the fit
             counted = np.unique(codes[weight > 0])
             check_counted_classes(self.classes_[counted].tolist(), len(self.classes_))
+        if self.ordered is not False:
+            self._fitted(X, np.asarray(y), Ordinal(order), sample_weight, offset=offset)
+            self.classes_, self.coef_, self.intercept_ = self.fit_.classes, self.fit_.coef[None], np.zeros(1)
+            return self
         two = len(self.classes_) == 2
         noise: Noise = Bernoulli() if two else Categorical()
         self._fitted(X, codes.astype(float) if two else codes, noise, sample_weight, offset=offset)
         if two:
             self.coef_, self.intercept_ = self.fit_.coef[None], np.array([self.fit_.intercept])
         return self
+
+    def _order(self, X: Any, y: Any) -> Any:
+        """The classes in their order, if it is stated or declared."""
+        return declared_order(X, y) if self.ordered is True else None if self.ordered is False else self.ordered
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Numbers:
         """The probability of each class, in the order of `classes_`."""
@@ -256,14 +276,27 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         return np.stack([1 - p, p], axis=-1) if p.ndim == 1 else p
 
     def decision_function(self, X: Any, *, offset: Any = None) -> Numbers:
-        """Raw predictions: log odds of the second of two classes, else one number per class."""
+        """Raw predictions: log odds of the second of two classes, else one number per class; of ordered ones, the logs
+        of their probabilities.
+        """
         check_is_fitted(self)
+        if self.fit_.noise.classes is not None:
+            with np.errstate(divide="ignore"):
+                logs = np.log(self.predict_proba(X, offset=offset))
+            return logs if len(self.classes_) > 2 else np.asarray(logs[:, 1] - logs[:, 0])
         return self.fit_.raw_prediction(self._read(X), offset=offset)
 
     def predict(self, X: Any, *, offset: Any = None) -> Any:
         """The most probable class."""
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X, offset=offset), axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = (
+            self.ordered is not False
+        )  # classes without an order are not told apart by one
+        return tags
 
     def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> float:
         """The mean log probability of the labels in nats; higher is better."""
@@ -275,8 +308,19 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
                 f"labels must be among the {len(self.classes_)} classes of the fit, but "
                 f"{first_rows(unknown, len(labels))} {labels[unknown[0]]!r}"
             )
-        places = np.searchsorted(self.classes_, labels)
+        order = np.argsort(self.classes_)  # which ordered classes may not be in
+        places = order[np.searchsorted(self.classes_, labels, sorter=order)]
         return float(np.average(np.log(p[np.arange(len(places)), places]), weights=sample_weight))
+
+
+def _beside(y: Numbers, shape: tuple[int, ...]) -> Numbers:
+    """y as a column where each row has several predictions, as several quantiles are."""
+    return y[:, None] if len(shape) == 2 else y
+
+
+def _average(values: Numbers, weight: Any) -> float:
+    """Over the rows by their weights, and over what is predicted for each."""
+    return float(np.mean(np.average(values, axis=0, weights=weight)))
 
 
 def neg_nll_scorer(noise: str | Noise) -> Any:

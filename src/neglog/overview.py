@@ -1,11 +1,12 @@
 """The families at a glance, from the registry: the README's table and `neglog families`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from rich.table import Table
 
 from neglog.distributions import FAMILIES, Distribution, Flat, Gaussian, Laplace, Noise
+from neglog.distributions.registry import WRAPPERS
 
 
 class Row(NamedTuple):
@@ -20,9 +21,22 @@ class Row(NamedTuple):
 
 
 def rows() -> Iterator[Row]:
-    """The registered families: noises first, then those that are only priors, in alphabetical order."""
-    ordered = sorted(FAMILIES.values(), key=lambda family: (not issubclass(family, Noise), family.__name__))
-    for family in ordered:
+    """The registered families: noises first, what makes a noise of another, and then those that are only priors, each
+    in alphabetical order.
+    """
+    plain = sorted((f for f in FAMILIES.values() if not hasattr(f, "inside")), key=lambda family: family.__name__)
+    yield from _rows(family for family in plain if issubclass(family, Noise))
+    for name, wrapper in sorted(WRAPPERS.items()):
+        pairs = [family for family in FAMILIES.values() if getattr(family, "around", "").lower() == name]
+        supports, links = ({str(getattr(pair, own)): None for pair in pairs} for own in ("support", "default_link"))
+        what = f"{wrapper.summary[0]}: {', '.join(wrapper.inner_names())}"
+        example = pairs[0](**pairs[0].examples[0])
+        yield Row(f"{wrapper.__name__}(…)", ", or ".join(supports), what, "", ", ".join(sorted(links)), example)
+    yield from _rows(family for family in plain if not issubclass(family, Noise))
+
+
+def _rows(families: Iterable[type[Distribution]]) -> Iterator[Row]:
+    for family in families:
         example = family(**family.examples[0])
         loss, penalty = family.summary
         link = family.default_link if issubclass(family, Noise) else ""

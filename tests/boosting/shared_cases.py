@@ -46,10 +46,10 @@ class TrainerCases:
         truth = law3.nll(y3).mean()
         gap_one, gap_two = one.nll(X3, y3).mean() - truth, two.nll(X3, y3).mean() - truth
         assert 0 < gap_two < 0.75 * gap_one
-        name = MODELLED[family].modelled
+        (name,) = MODELLED[family].modelled
         found = np.log(getattr(two.distribution(X3), name))
         assert np.corrcoef(found, np.log(getattr(law3, name)))[0, 1] > 0.8
-        assert two.noise.modelled == name
+        assert two.noise.modelled == (name,)
 
     # ---- start, offset, exposure, weights ----------------------------------------------------------------------------
 

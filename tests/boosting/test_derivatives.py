@@ -156,7 +156,7 @@ def test_the_start_of_a_modelled_spread_is_that_of_a_constant_one():
     start = start_of(nl.Gamma(shape="model"), y, None, None)
     null = nl.fit(np.empty((500, 1))[:, :0], y, nl.Gamma())
     np.testing.assert_allclose(start.intercept, [null.intercept, np.log(null.noise.shape)], rtol=1e-8)
-    assert start.noise.modelled == "shape"
+    assert start.noise.modelled == ("shape",)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "laplace", "huber", "lognormal", "gamma", "tweedie"])
@@ -180,13 +180,15 @@ def test_a_fit_without_columns_and_without_intercept_only_estimates_the_noise():
 def test_model_as_a_parameter_is_said_and_kept():
     noise = nl.Gaussian(scale="model")
     assert repr(noise) == "Gaussian(loc=0.0, scale='model')"
-    assert noise.modelled == "scale"
+    assert noise.modelled == ("scale",)
     assert noise.scale is None
     assert noise != nl.Gaussian()
     assert noise.unmodelled() == nl.Gaussian()
     assert suited("gaussian(scale='model')") == noise
-    with pytest.raises(ValueError, match=r"scale='model' asks for a prediction .* neglog.lightgbm.train"):
-        nl.fit(np.zeros((3, 1)), [1.0, 2.0, 3.0], noise)
+    with pytest.raises(ValueError, match=r"dispersion='model' asks for a prediction .* neglog.lightgbm.train"):
+        nl.fit(np.zeros((3, 1)), [1.0, 2.0, 3.0], nl.Tweedie(power=1.5, dispersion="model"))
+    with pytest.raises(ValueError, match=r"trees predict the location and, as 'model', the scale alone; .* for df"):
+        suited(nl.StudentT(df="model"))
     with pytest.raises(ValueError, match="the scale of a prior is a number, or None"):
         nl.fit(np.zeros((3, 1)), [1.0, 2.0, 3.0], prior=noise)
     with pytest.raises(ValueError, match="scale is unknown"):

@@ -69,7 +69,7 @@ def draws(family, n=1500, seed=0):
 def spread_draws(family, n=4000, seed=0):
     """X, y and the law, whose spread changes with a column that the location does not depend on."""
     X = features(n, seed)
-    name = MODELLED[family].modelled
+    (name,) = MODELLED[family].modelled
     log_spread = 0.8 * X[:, 2] - (0.5 if name == "scale" else 0.0)
     noise = MODELLED[family].unmodelled()._replaced(**{f"_{name}": np.exp(log_spread)})
     law = noise.given(signal(X))

@@ -55,6 +55,16 @@ def check_same(found, memory):
     np.testing.assert_allclose(found.standard_errors, memory.standard_errors, rtol=1e-7)
 
 
+def test_a_modelled_parameter_is_that_of_rows_in_memory(cluster, table):
+    noise = nl.NegativeBinomial(dispersion="model")
+    rows = dataframes.from_pandas(table[["age", "claims"]], npartitions=5)
+    prior = nl.Gaussian(scale=1.0)
+    found = nl.fit(rows, "claims", noise, prior, tol=1e-9, progress=False)
+    memory = nl.fit(table[["age", "claims"]], "claims", noise, prior, tol=1e-9)
+    check_same(found, memory)
+    np.testing.assert_allclose(found.predictors["dispersion"].coef, memory.predictors["dispersion"].coef, rtol=1e-6)
+
+
 @pytest.mark.parametrize("prior", [nl.Flat(), nl.Gaussian()], ids=str)
 def test_rows_of_weight_0_change_nothing(cluster, table, prior):
     idle = np.arange(N) % 7 == 0

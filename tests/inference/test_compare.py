@@ -25,9 +25,9 @@ TRUTHS = {
     "Bernoulli": lambda eta, rng: (rng.random(len(eta)) < 1 / (1 + np.exp(-eta))).astype(float),
 }
 CONTAINED = {
-    "Gaussian": {"Huber", "StudentT"},
+    "Gaussian": {"Huber", "StudentT", "SinhArcsinh"},
     "Laplace": {"Huber"},
-    "Huber": {"StudentT"},
+    "Huber": {"StudentT", "SinhArcsinh"},
     "Poisson": {"NegativeBinomial"},
 }
 
@@ -134,12 +134,31 @@ def test_the_same_seed_gives_the_same_folds():
         ("bernoulli(link='probit')", nl.Bernoulli(link="probit")),
         ("gaussian(scale=[1, 2, inf])", nl.Gaussian(scale=[1.0, 2.0, np.inf])),
         ("gaussian(-1.5, 2)", nl.Gaussian(-1.5, 2.0)),
+        ("zeroinflated(poisson)", nl.ZeroInflated(nl.Poisson())),
+        ("hurdle(gamma(shape=2), p=0.5)", nl.Hurdle(nl.Gamma(shape=2.0), p=0.5)),
+        ("zero_inflated(negative_binomial(power=1), 0.1)", nl.ZeroInflated(nl.NegativeBinomial(power=1.0), 0.1)),
+        ("log(studentt(df=4))", nl.Log(nl.StudentT(df=4.0))),
+        ("log(gaussian)", nl.LogNormal()),
+        ("hurdle(log(studentt))", nl.Hurdle(nl.Log(nl.StudentT()))),
     ],
 )
 def test_distributions_as_text(text, law):
     from neglog.distributions.specification import parsed
 
     assert parsed(text) == law
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [nl.Hurdle(nl.Gamma(shape=2.0), p=0.5), nl.Log(nl.StudentT()), nl.Hurdle(nl.Poisson(link="identity")), nl.Gamma()],
+    ids=repr,
+)
+def test_the_text_of_a_noise_is_read_as_that_noise(noise):
+    from neglog.comparison.recipes import law_call, law_text
+    from neglog.distributions.specification import parsed
+
+    assert parsed(law_text(noise)) == noise
+    assert eval(law_call(noise, "nl."), {"nl": nl}) == noise
 
 
 @pytest.mark.parametrize(
@@ -151,6 +170,11 @@ def test_distributions_as_text(text, law):
         ("gamma(shape=open('x'))", "must be numbers"),
         ("gamma(power=2)", "Gamma takes mean, shape"),
         ("gamma + poisson", "is not a distribution"),
+        ("hurdle", "Hurdle takes a noise and p"),
+        ("hurdle(gama)", r"there is no distribution 'gama'; there are .*hurdle\(...\)"),
+        ("hurdle(gamma, q=1)", "takes a noise and p, but got q"),
+        ("zeroinflated(gamma)", r"amounts that may be 0 are Hurdle\(Gamma\(\)\)"),
+        ("log(poisson)", "Log can be made of"),
     ],
 )
 def test_text_that_is_no_distribution(text, message):

@@ -14,7 +14,9 @@ MORE = {
     "gamma-identity": nl.Gamma(link="identity"),
 }
 ALL = KNOWN | UNKNOWN | MORE
-OF_UNIT = {name: noise for name, noise in ALL.items() if noise.measure != "mass"}  # counts and classes have none
+OF_UNIT = {  # counts, classes and shares have none
+    name: noise for name, noise in ALL.items() if noise.measure != "mass" and not np.isfinite(noise.bounds[1])
+}
 PRIORS = {
     "flat": lambda size: nl.Flat(),
     "gaussian": lambda size: nl.Gaussian(scale=0.4 * size),
@@ -25,20 +27,24 @@ UNITS = (1e-6, 1e6)
 ROWS = 120
 
 
+def is_of_logs(noise):
+    """Whether the location is that of log y: any number, of y that are positive."""
+    return noise.locations[0] < 0 and noise.support.low == 0
+
+
 def exponent(noise, name):
     """How a parameter of the noise goes with the unit c of y, c to this power: shapes do not, and the spread so that
     the variance goes with c^2.
     """
-    if name != noise.spread:
+    if name != noise.spread or is_of_logs(noise):  # a unit moves log y, and stretches nothing
         return 0
     known = KNOWN[noise._family()].parameters | {k: v for k, v in noise.parameters.items() if v is not None}
     c, m, v = 2.0, 1.7, known[name]
-    in_logs = noise.locations[0] < 0 and noise.support.low == 0  # the location is that of log y
 
     def log_variance(location, spread):
         return np.log(type(noise)(**known | {noise.location: location, name: spread}).variance())
 
-    moved = log_variance(m + np.log(c) if in_logs else c * m, v) - log_variance(m, v)
+    moved = log_variance(c * m, v) - log_variance(m, v)
     return (2 * np.log(c) - moved) / (log_variance(m, c * v) - log_variance(m, v))
 
 
@@ -77,7 +83,7 @@ def answers(fit):
         "nll": fit.nll,
         "d2": fit.d2,
         "scale of the prior": getattr(fit.prior, "scale", np.nan),
-        **{name: getattr(fit.noise, name) for name in fit.noise_standard_errors},
+        **{name: fit.noise.number(name)[0] for name in fit.noise_standard_errors},
         **{f"{name} error": error for name, error in fit.noise_standard_errors.items()},
     }
     if not isinstance(fit.prior, nl.Laplace):
@@ -131,7 +137,7 @@ def in_new_unit(base, fit, c, size, zeros):
 def test_the_unit_of_y(noise, prior):
     X = columns()
     y = drawn(noise, X)
-    additive = noise.link.name == "log" or isinstance(noise, nl.LogNormal)  # log c more, where others are c times
+    additive = noise.link.name == "log" or is_of_logs(noise)  # log c more, where others are c times
     plain = nl.fit(X, y, noise, prior(1.0), tol=1e-10)
     assert plain.converged, plain.message
     base = answers(plain)
@@ -160,7 +166,8 @@ def test_the_units_of_the_columns(noise, prior):
         found[name] = found[name] * units
         base[name] = base[name] * np.ones(3)
     if "covariance" in base:
-        turn = np.append(np.tile(np.append(1.0, units), classes), np.ones(len(found["covariance"]) - 4 * classes))
+        own = np.append(np.ones(int(fit.has_intercept)), units)
+        turn = np.append(np.tile(own, classes), np.ones(len(found["covariance"]) - len(own) * classes))
         found["covariance"] = found["covariance"] * turn * turn[:, None]
         if isinstance(fit.prior, nl.Flat):  # of classes only differences count
             found["evidence"] += max(classes - 1, 1) * np.sum(np.log(units))

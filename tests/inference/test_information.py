@@ -19,12 +19,14 @@ TRUTH = {
     "tweedie": {"power": 1.5, "dispersion": 0.5},
 }
 OPEN = {"tweedie": [{}, {"power": 1.5}], "huber": [{}, {"delta": None}, {"scale": 0.3, "delta": None}]}
-# the nll of Laplace noise has no second derivative, and classes have errors of differences only
+# an nll with kinks has no second derivative, and classes have errors of differences only
 CASES = [
     (name, link, stated)
-    for name in FAMILY_OF.keys() - {"laplace", "categorical"}
+    for name in FAMILY_OF.keys() - {"categorical"}
+    if FAMILY_OF[name].traits.smooth
+    if FAMILY_OF[name].traits.intercept  # or its place is taken by several numbers; test_ordinal.py has these
     for link in _core.links(name)
-    if name != "bernoulli" or link not in ("log", "identity")  # whose predictions are bounded
+    if link not in ("log", "identity") or FAMILY_OF[name]().locations[1] > 1  # or its predictions are bounded
     for stated in OPEN.get(name, [{}])
 ]
 
@@ -82,12 +84,16 @@ def test_standard_errors_are_those_of_the_curvature(name, link, stated, prior, r
     np.testing.assert_allclose(errors, np.sqrt(np.linalg.inv(curvature).diagonal()), rtol=tolerance)
 
 
+def _example(family):
+    return {name: value for name, value in family.examples[0].items() if name != family.location}
+
+
 @pytest.mark.parametrize("name", [n for n in sorted(FAMILY_OF) if FAMILY_OF[n].spread and FAMILY_OF[n].traits.divided])
 def test_a_column_that_a_lasso_leaves_out_changes_no_error(name, rng):
     """As a second copy of another column does: the curvature of all coefficients is singular, that of others is not."""
     X, noise = rng.normal(size=(60, 2)), FAMILY_OF[name](**({"power": 1.5} if name == "tweedie" else {}))
     eta = CENTRE[noise.link.name] + 0.3 * X @ [1, -0.5]
-    y = FAMILY_OF[name](**TRUTH[name]).given(eta).sample(rng=rng)
+    y = FAMILY_OF[name](**TRUTH.get(name, _example(FAMILY_OF[name]))).given(eta).sample(rng=rng)
     alone = nl.fit(X, y, noise, nl.Laplace(scale=0.1), tol=1e-10)
     twice = nl.fit(X[:, [0, 1, 1]], y, noise, nl.Laplace(scale=[0.1, 0.1, 0.05]), tol=1e-10)
     np.testing.assert_allclose(twice.coef, [*alone.coef, 0.0], atol=1e-6)

@@ -96,7 +96,7 @@ def check_same(memory, files, tol=1e-8):
     assert files.objective == pytest.approx(memory.objective, rel=1e-9)
     assert files.d2 == pytest.approx(memory.d2, abs=1e-8)
     # at a vertex the slope of an absolute loss is known but for the rows in it
-    rtol = 1e-4 if isinstance(memory.noise, nl.Laplace) else 1e-6
+    rtol = 1e-6 if memory.noise.smooth else 1e-4
     np.testing.assert_allclose(files.standard_errors, memory.standard_errors, rtol=rtol)
     for name, error in memory.noise_standard_errors.items():
         assert getattr(files.noise, name) == pytest.approx(getattr(memory.noise, name), rel=1e-7)
@@ -353,8 +353,8 @@ def test_comparisons_are_those_of_memory(tmp_path, noise, missing):
     assert streamed.rows == memory.rows == len(data.dropna())
     for one, other in zip(memory.table, streamed.table, strict=True):
         assert one["noise"] == other["noise"]
-        for key in ("nats", "error", "worse", "worse_error"):
-            assert other[key] == pytest.approx(one[key], rel=1e-4, abs=1e-6)
+        for key in ("nats", "error", "worse", "worse_error"):  # fits of folds stop a thousandth of an error away
+            assert other[key] == pytest.approx(one[key], rel=1e-4, abs=5e-6)
     assert streamed.conclusion.split(". But")[0] == memory.conclusion.split(". But")[0]
 
 

@@ -40,10 +40,9 @@ def raw_predictions(noise, size=7):
     """Raw predictions inside the domain of the noise's link."""
     import numpy as np
 
-    if noise._family() == "bernoulli" and noise.link.name == "identity":
-        return np.linspace(0.1, 0.8, size)
-    if noise._family() == "bernoulli" and noise.link.name == "log":
-        return np.linspace(-2.0, -0.2, size)
+    if noise.locations[1] == 1:  # not so near to 1 that y between the last number and 1 count
+        ends = {"identity": (0.1, 0.8), "log": (-2.0, -0.2)}.get(noise.link.name, (-1.3, 0.6))
+        return np.linspace(*ends, size)
     if noise.link.name in ("identity", "inverse", "sqrt"):
         return np.linspace(0.4, 2.1, size)
     return np.linspace(-1.3, 1.4, size)

@@ -43,6 +43,9 @@ def test_entropy_is_the_expected_nll(law):
 @each(UNIVARIATE)
 def test_moments_are_expectations(law):
     mean = expectation(law, lambda y: y).value
+    if law.mean() == np.inf:
+        assert mean > 1e200  # as far as there are numbers
+        return
     assert law.mean() == pytest.approx(mean, rel=1e-9, abs=1e-9)
     assert law.variance() == pytest.approx(expectation(law, lambda y: (y - mean) ** 2).value, rel=1e-8)
 
@@ -51,10 +54,11 @@ def test_moments_are_expectations(law):
 def test_samples_have_the_moments_and_the_entropy(law, rng):
     n = 40_000
     y = law.sample(n if not isinstance(law, Dirichlet) else (n,), rng=rng)
-    mean_error = np.sqrt(law.variance() / n)
-    assert np.all(np.abs(y.mean(axis=0) - law.mean()) < 5 * mean_error)
-    squares = (y - law.mean()) ** 2
-    assert np.all(np.abs(squares.mean(axis=0) - law.variance()) <= 6 * squares.std(axis=0) / np.sqrt(n) + 1e-15)
+    if np.all(np.isfinite(law.mean())):
+        mean_error = np.sqrt(law.variance() / n)
+        assert np.all(np.abs(y.mean(axis=0) - law.mean()) < 5 * mean_error)
+        squares = (y - law.mean()) ** 2
+        assert np.all(np.abs(squares.mean(axis=0) - law.variance()) <= 6 * squares.std(axis=0) / np.sqrt(n) + 1e-15)
     nats = law.nll(y)
     assert abs(nats.mean() - law.entropy()) < 5 * nats.std() / np.sqrt(n) + 1e-12
 
@@ -88,9 +92,12 @@ def test_quantiles_invert_the_tails(law):
     for tail, quantile in ((law.cdf, law.icdf), (law.sf, law.isf)):
         y = quantile(LEVELS)
         rounding = law.pdf(y) * np.spacing(np.abs(y))  # y itself has only so many digits
-        assert np.all(np.abs(tail(y) - LEVELS) <= 1e-9 * LEVELS + 4 * rounding)
+        near, far = np.abs(y) < 1e-290, np.abs(y) > 1e290  # where numbers end, or nearly so
+        beyond = (near | far | np.isin(y, law.bounds)) & (law.measure == "density")
+        assert np.all(beyond | (np.abs(tail(y) - LEVELS) <= 1e-9 * LEVELS + 4 * rounding))
     inner = LEVELS[1:]
     spread = np.sqrt(law.variance())
+    spread = spread if np.isfinite(spread) else law.isf(0.2) - law.icdf(0.2)
     np.testing.assert_allclose(law.icdf(inner), law.isf(1 - inner), rtol=1e-8, atol=1e-8 * spread)
 
 

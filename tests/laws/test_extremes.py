@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from families import stands_alone
 from laws.cases import PREDICTIVES, UNIVARIATE, each
 
 import neglog as nl
@@ -64,7 +65,7 @@ def test_all_probability_lies_between_the_infinities(law):
 
 def extreme_laws():
     """Each family with one parameter of each example made very small or very large."""
-    families = [f for f in FAMILIES.values() if f not in (Flat, Dirichlet, Categorical)]
+    families = [f for f in FAMILIES.values() if f not in (Flat, Dirichlet, Categorical) and stands_alone(f)]
     for family in (*families, *(law for law in PREDICTIVES if law is not BetaBinomial)):
         for example in family.examples:
             for name in example:
@@ -79,9 +80,7 @@ def extreme_laws():
 def test_extreme_parameters(law):
     for level in (1e-200, 0.1, 0.9):
         for upper in (False, True):
-            # the tails of an inverse Gaussian law are differences, which cancel where phi mean is large
-            cancels = isinstance(law, nl.Tweedie) and law.power == 3 and law.dispersion * law.mean() > 1e4
-            check_quantile(law, level, upper, 1e-3 if cancels else 1e-8)
+            check_quantile(law, level, upper)
         y = law.icdf(level)
         assert law.cdf(y) + law.sf(y) == pytest.approx(1, abs=1e-11)
     if not isinstance(law, nl.Tweedie):

@@ -190,6 +190,20 @@ def test_engel_median_regression():
     assert fit.certificate.gap <= 1e-6
 
 
+def test_engel_upper_quartile():
+    """Stata's qreg with quantile(.75), of the same households."""
+    stored = results("regression.tests.results.results_quantile_regression").epanechnikov_hsheather_q75
+    from statsmodels.datasets import engel
+
+    table = engel.load_pandas().data.astype(np.float32).astype(float)
+    fit = fitted(table[["income"]], np.asarray(table["foodexp"]), nl.AsymmetricLaplace(quantile=0.75))
+    check(fit.coef[0], stored.table[0, 0], 0, 5.1e-8)
+    check(fit.intercept, stored.table[1, 0], 0, 5.1e-6)
+    check(2 * len(table) * fit.noise.scale, stored.sum_adev, 1e-8)
+    check(fit.d2, stored.psrsquared, 0, 5.1e-5)
+    assert fit.certificate.gap <= 1e-6
+
+
 def test_stackloss_huber():
     stored = results("robust.tests.results.results_rlm").Huber()
     y, X = dataset("stackloss")

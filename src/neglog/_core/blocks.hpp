@@ -119,8 +119,8 @@ class ParameterBlocks {
 
   private:
     std::size_t count_;
-    std::optional<SourceBlock> blocks_[4];
-    const double* here_[4];
+    std::optional<SourceBlock> blocks_[8];
+    const double* here_[8];
 };
 
 struct Sink {

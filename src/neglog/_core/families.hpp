@@ -82,6 +82,13 @@ struct HuberLoss {  // the threshold itself belongs to the quadratic part
     }
     static double guide(double z, double delta) { return absolute(z) <= delta ? 1.0 : delta / absolute(z); }
 };
+struct Pinball {  // at the kink z = 0 the middle of the subgradients, as Absolute has it
+    static double rho(double z, double quantile) { return z * psi(z, quantile); }
+    static double psi(double z, double quantile) { return quantile - (z > 0 ? 0.0 : (z < 0 ? 1.0 : 0.5 + z)); }
+    static double bend(double z, double) { return z == z ? 0.0 : z; }
+    static double information(double quantile) { return quantile * (1.0 - quantile); }
+    static double guide(double, double quantile) { return quantile * (1.0 - quantile); }
+};
 
 // bend * turn^2, and 0 where there is no bend even if the square overflows
 inline double curved(double bend, double turn) { return bend == 0 ? 0.0 : bend * (turn * turn); }

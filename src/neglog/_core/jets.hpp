@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numbers>
 #include <utility>
 
 #include "vector_math.hpp"
@@ -167,6 +168,28 @@ inline T square(const T& x) {
 template <class T>
 inline T excess_of_log(const T& x) {
     return expm1(x) - x;
+}
+// log(1 + e^x): with x the logit of p it is -log(1 - p), and of -x -log p
+inline double softplus(double x) { return larger(x, 0.0) + log1p(exp(-absolute(x))); }
+template <AnyJet J>
+inline J softplus(const J& x) {
+    const double e = exp(-absolute(x.value)), p = (x.value >= 0 ? 1.0 : e) / (1.0 + e);
+    return compose(x, softplus(x.value), p, e / ((1.0 + e) * (1.0 + e)));
+}
+// log(1 - e^-x) for x > 0, exact for small x, and for large ones but for rounding of the 1: without a branch, which would cost the vectors
+inline double log1mexp(double x) { return log(-expm1(-x)); }
+template <AnyJet J>
+inline J log1mexp(const J& x) {
+    const double slope = 1.0 / expm1(x.value);
+    return compose(x, log1mexp(x.value), slope, -slope * (1.0 + slope));
+}
+// A number, or a jet of it, as a T
+template <class T, class X>
+inline T as(const X& x) {
+    if constexpr (is_jet<T> && !is_jet<X>)
+        return T::constant(x);
+    else
+        return x;
 }
 inline double select(bool condition, double a, double b) { return condition ? a : b; }
 template <AnyJet J>

@@ -8,7 +8,7 @@ namespace neglog {
 
 // Of the parameters of a noise beside its location, each an array: as many as its kernel takes, at least two of them readable.
 using Parameters = const double* const*;
-constexpr std::size_t most_parameters = 4;
+constexpr std::size_t most_parameters = 8;
 
 // y, eta and parameters in, the nll out. All arrays have n elements.
 using NllLoop = void (*)(std::size_t n, const double* y, const double* eta, Parameters p, double* nll);
@@ -33,6 +33,7 @@ constexpr std::size_t joint_rows_at_once = 512;
 struct JointLoops {
     std::size_t variables;  // the prediction, and the parameters
     JointLoop slopes, curvatures, guide;
+    std::size_t beside = 0;  // arrays after the parameters that nobody differentiates in: upper ends of cells
 };
 
 struct Kernel {
@@ -64,7 +65,7 @@ struct AbsoluteLoops {
 
 struct InstructionSet {
     const char* name;
-    KernelTable tables[3];  // of noises: around a location, with a mean, Tweedie
+    KernelTable tables[5];  // of noises: around a location, with a mean, Tweedie, made of others, of cells
     const Kernel* find(const char* family, const char* link) const;  // null if there is none
     void (*stirling_error)(std::size_t n, const double* x, double* out);
     void (*stirling_error_slope)(std::size_t n, const double* x, double* out);

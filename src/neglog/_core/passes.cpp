@@ -49,7 +49,8 @@ class Worker {
           in_place_(!pass.gram && lies_ready(table, pass)) {
         if (!pass.joint) return;
         const std::size_t variables = pass.kernel->joint.variables;
-        slopes_ = make_buffer(stride * variables), raw_ = make_buffer(stride * pass.open.size());
+        slopes_ = make_buffer(stride * variables);
+        raw_ = make_buffer(stride * std::max<std::size_t>(pass.open.size() + pass.modelled.size(), 2));
         if (pass.gram) bends_ = make_buffer(stride * variables * (variables + 1) / 2);
     }
 
@@ -58,6 +59,7 @@ class Worker {
         begin_ = begin, rows_ = rows;
         pack_panel();
         if (pass_.classes > 1) return add_classes(value, gradient, gram);
+        if (pass_.ordered) return add_ordered(value, gradient, gram);
         if (pass_.joint) return add_joint(value, gradient, gram);
         if (pass_.kernel) {
             predict_panel(pass_.theta, pass_.response ? nullptr : offset_.at(begin, rows), eta_.get());
@@ -186,18 +188,26 @@ class Worker {
         std::fill(curvature_.get() + rows_, curvature_.get() + stride_, 0.0);
     }
 
-    // All raw parameters at once: the rows' part of the sums, and beside the Gram matrix a border for each parameter that is open.
+    // All raw parameters at once: the rows' part of the sums, and beside the Gram matrix a border for each parameter that is open. A
+    // parameter that is modelled has a row of coefficients, and so blocks of Gram matrices.
     void add_joint(double& value, double* gradient, double* gram) {
         const JointLoops& loops = pass_.kernel->joint;
-        const std::size_t open = pass_.open.size(), width = columns_ + open, variables = loops.variables;
+        const std::size_t open = pass_.open.size(), outputs = pass_.outputs(), coefficients = columns_ * outputs;
+        const std::size_t width = coefficients + open, variables = loops.variables;
         predict_panel(pass_.theta, offset_.at(begin_, rows_), eta_.get());
         const double* raw[most_parameters];
-        std::copy_n(parameters_.at(begin_, rows_), std::max<std::size_t>(variables - 1, ParameterBlocks::least), raw);
+        std::copy_n(parameters_.at(begin_, rows_), std::max<std::size_t>(variables - 1 + loops.beside, ParameterBlocks::least), raw);
         for (std::size_t j = 0; j < open; ++j) {
-            const double *shift = raw[pass_.open[j]], v = pass_.theta[columns_ + j];
+            const double *shift = raw[pass_.open[j]], v = pass_.theta[coefficients + j];
             double* to = raw_.get() + j * stride_;
             for (std::size_t i = 0; i < rows_; ++i) to[i] = shift[i] + v;
             raw[pass_.open[j]] = to;
+        }
+        for (std::size_t k = 1; k < outputs; ++k) {
+            const std::size_t which = pass_.modelled[k - 1];
+            double* to = raw_.get() + (open + k - 1) * stride_;
+            predict_panel(pass_.theta + k * columns_, raw[which], to);
+            raw[which] = to;
         }
         const JointLoop loop = !gram ? loops.slopes : pass_.expected ? loops.guide : loops.curvatures;
         loop(rows_, stride_, y_.at(begin_, rows_), eta_.get(), raw, value_.get(), slopes_.get(), bends_.get());
@@ -206,19 +216,89 @@ class Worker {
         weigh_rows(weight, variables, slopes_.get());
         if (gram) weigh_rows(weight, variables * (variables + 1) / 2, bends_.get());
         value += sum(value_.get());
-        add_gradient(slopes_.get(), gradient);
-        for (std::size_t j = 0; j < open; ++j) gradient[columns_ + j] += sum(slopes_.get() + (1 + pass_.open[j]) * stride_);
+        for (std::size_t k = 0; k < outputs; ++k) add_gradient(slopes_.get() + variable(k) * stride_, gradient + k * columns_);
+        for (std::size_t j = 0; j < open; ++j) gradient[coefficients + j] += sum(slopes_.get() + (1 + pass_.open[j]) * stride_);
         if (!gram) return;
-        add_gram(bends_.get(), gram, width);
         const auto bend = [&](std::size_t a, std::size_t b) {
             return bends_.get() + (a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * stride_;
         };
+        add_gram(bend(0, 0), gram, width);
+        for (std::size_t k = 1; k < outputs; ++k) {
+            double* rows = gram + k * columns_ * width;
+            if (pass_.expected) {
+                add_gram(upwards(bend(variable(k), variable(k)), slopes_.get() + variable(k) * stride_), rows + k * columns_, width);
+                continue;
+            }
+            for (std::size_t l = 0; l <= k; ++l) add_gram(bend(variable(k), variable(l)), rows + l * columns_, width);
+        }
         for (std::size_t j = 0; j < open; ++j) {
-            double* border = gram + (columns_ + j) * width;
-            add_gradient(bend(1 + pass_.open[j], 0), border);
-            for (std::size_t l = 0; l <= j; ++l) border[columns_ + l] += sum(bend(1 + pass_.open[j], 1 + pass_.open[l]));
+            double* border = gram + (coefficients + j) * width;
+            for (std::size_t k = 0; k < (pass_.expected ? 1 : outputs); ++k)
+                add_gradient(bend(1 + pass_.open[j], variable(k)), border + k * columns_);
+            for (std::size_t l = 0; l <= j; ++l) border[coefficients + l] += sum(bend(1 + pass_.open[j], 1 + pass_.open[l]));
         }
     }
+
+    // The number among a kernel's variables of what a row of coefficients predicts.
+    std::size_t variable(std::size_t output) const { return output == 0 ? 0 : 1 + pass_.modelled[output - 1]; }
+
+    // A guide in a modelled parameter: the size of each row's curvature, whichever way it bends, and never so small that the row alone
+    // would go farther than `longest`.
+    const double* upwards(const double* bend, const double* slope) {
+        constexpr double longest = 2.0;
+        double* to = curvature_.get();
+        for (std::size_t i = 0; i < stride_; ++i) {
+            const double size = std::abs(bend[i]), pull = std::abs(slope[i]) / longest;
+            to[i] = size >= pull ? size : pull;
+        }
+        return to;
+    }
+
+    // The same where each row has two of the edges: those of its class.
+    void add_ordered(double& value, double* gradient, double* gram) {
+        const JointLoops& loops = pass_.kernel->joint;
+        const std::size_t edges = pass_.open.size(), width = columns_ + edges;
+        predict_panel(pass_.theta, offset_.at(begin_, rows_), eta_.get());
+        const double* y = y_.at(begin_, rows_);
+        double *low = raw_.get(), *high = low + stride_;
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const double* own = pass_.edges.data() + class_of(y[i]);
+            low[i] = own[0], high[i] = own[1];
+        }
+        const double* raw[] = {low, high};
+        const JointLoop loop = !gram ? loops.slopes : pass_.expected ? loops.guide : loops.curvatures;
+        loop(rows_, stride_, y, eta_.get(), raw, value_.get(), slopes_.get(), bends_.get());
+        const double* weight = pass_.weight.data ? weight_.at(begin_, rows_) : nullptr;
+        weigh_rows(weight, 1, value_.get());
+        weigh_rows(weight, 3, slopes_.get());
+        if (gram) weigh_rows(weight, 6, bends_.get());
+        value += sum(value_.get());
+        add_gradient(slopes_.get(), gradient);
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const std::size_t own = class_of(y[i]);
+            if (own > 0) gradient[columns_ + own - 1] += slopes_[stride_ + i];
+            if (own < edges) gradient[columns_ + own] += slopes_[2 * stride_ + i];
+        }
+        if (!gram) return;
+        add_gram(bends_.get(), gram, width);
+        const double *with_low = bends_.get() + stride_, *with_high = bends_.get() + 3 * stride_;
+        for (std::size_t k = 0; k < edges; ++k) {
+            const double before = static_cast<double>(k), after = before + 1.0;
+            for (std::size_t i = 0; i < rows_; ++i) curvature_[i] = y[i] == before ? with_high[i] : (y[i] == after ? with_low[i] : 0.0);
+            std::fill(curvature_.get() + rows_, curvature_.get() + stride_, 0.0);
+            add_gradient(curvature_.get(), gram + (columns_ + k) * width);
+        }
+        const auto bend = [&](std::size_t pair, std::size_t i) { return bends_[pair * stride_ + i]; };
+        double* corner = gram + columns_ * width + columns_;
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const std::size_t own = class_of(y[i]);
+            if (own > 0) corner[(own - 1) * (width + 1)] += bend(2, i);
+            if (own < edges) corner[own * (width + 1)] += bend(5, i);
+            if (own > 0 && own < edges) corner[own * width + own - 1] += bend(4, i);
+        }
+    }
+
+    static std::size_t class_of(double y) { return static_cast<std::size_t>(y); }
 
     // Columns of numbers times the rows' weights, and zeros beyond the rows.
     void weigh_rows(const double* weight, std::size_t columns, double* x) {
@@ -374,10 +454,9 @@ class Worker {
     std::size_t distance_ = 0;
 };
 
-// Of each class block, which is symmetric, and then of the whole.
-void fill_upper_triangles(double* gram, std::size_t width, std::size_t classes) {
-    const std::size_t columns = width / classes;
-    for (std::size_t k = 0; k < classes; ++k)
+// Of each block of a row of coefficients with another, which is symmetric, and then of the whole.
+void fill_upper_triangles(double* gram, std::size_t width, std::size_t columns, std::size_t outputs) {
+    for (std::size_t k = 0; k < outputs; ++k)
         for (std::size_t l = 0; l < k; ++l) {
             double* block = gram + k * columns * width + l * columns;
             for (std::size_t i = 0; i < columns; ++i)
@@ -385,6 +464,39 @@ void fill_upper_triangles(double* gram, std::size_t width, std::size_t classes) 
         }
     for (std::size_t i = 0; i < width; ++i)
         for (std::size_t j = i + 1; j < width; ++j) gram[i * width + j] = gram[j * width + i];
+}
+
+// The edges that the first of them and the logs of the gaps between them give, with the ends of the line.
+std::vector<double> edges_of(const double* raw, std::size_t count) {
+    std::vector<double> edges(count + 2);
+    double at = raw[0];
+    for (std::size_t k = 0; k < count; ++k) edges[k + 1] = at += k ? std::exp(raw[k]) : 0.0;
+    edges.front() = -HUGE_VAL, edges.back() = HUGE_VAL;
+    return edges;
+}
+
+// The chain rule from edges to the first of them and the logs of the gaps, of which each moves all edges after it.
+void turn_to_gaps(const double* raw, std::size_t count, std::size_t columns, double* gradient, double* gram) {
+    const std::size_t width = columns + count;
+    const auto pace = [raw](std::size_t k) { return k ? std::exp(raw[k]) : 1.0; };
+    if (gradient)
+        for (std::size_t k = count; k-- > 0;) gradient[columns + k] += k + 1 < count ? gradient[columns + k + 1] : 0.0;
+    if (gram) {  // its lower triangle, whose last corner is made whole first
+        double* corner = gram + columns * width + columns;
+        for (std::size_t k = 0; k < count; ++k)
+            for (std::size_t l = 0; l < k; ++l) corner[l * width + k] = corner[k * width + l];
+        for (std::size_t k = count - 1; k-- > 0;)
+            for (std::size_t j = 0; j < width; ++j) gram[(columns + k) * width + j] += gram[(columns + k + 1) * width + j];
+        for (std::size_t l = count - 1; l-- > 0;)
+            for (std::size_t k = 0; k < count; ++k) corner[k * width + l] += corner[k * width + l + 1];
+        for (std::size_t k = 0; k < count; ++k) {
+            double* row = gram + (columns + k) * width;
+            for (std::size_t j = 0; j < columns; ++j) row[j] *= pace(k);
+            for (std::size_t l = 0; l <= k; ++l) row[columns + l] *= pace(k) * pace(l);
+            if (k && gradient) row[columns + k] += pace(k) * gradient[columns + k];
+        }
+    }
+    for (std::size_t k = 0; k < count && gradient; ++k) gradient[columns + k] *= pace(k);
 }
 
 }  // namespace
@@ -402,7 +514,9 @@ std::size_t Table::columns(bool response) const {
     return count;
 }
 
-double run(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
+namespace {
+
+double sums(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
     if (has_wide_rows(table, pass)) return run_wide_rows(set, table, pass, threads);
     const std::size_t width = pass.width(table);
     const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
@@ -428,8 +542,21 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
     if (pass.gradient) add_up(gradients, width, pass.gradient);
     if (pass.gram) {
         add_up(grams, width * width, pass.gram);
-        fill_upper_triangles(pass.gram, width, pass.classes);
+        fill_upper_triangles(pass.gram, width, table.columns(pass.response), pass.outputs());
     }
+    return value;
+}
+
+}  // namespace
+
+double run(const InstructionSet& set, const Table& table, const Pass& given, std::size_t threads) {
+    if (!given.ordered) return sums(set, table, given, threads);
+    Pass pass = given;
+    const std::size_t columns = table.columns(false), count = pass.open.size();
+    pass.edges = edges_of(pass.theta + columns, count);
+    const double value = sums(set, table, pass, threads);
+    turn_to_gaps(pass.theta + columns, count, columns, pass.gradient, pass.gram);
+    if (pass.gram) fill_upper_triangles(pass.gram, columns + count, columns, 1);
     return value;
 }
 

@@ -89,12 +89,20 @@ struct Pass {
     // the coefficients, in this order. The loss is the nll with every constant.
     bool joint = false;
     std::vector<std::size_t> open;  // which parameters
+    // Those that have a row of coefficients of their own over the same columns, after that of the prediction: what it gives is added to
+    // what is given for the rows.
+    std::vector<std::size_t> modelled;
+    // Ordered classes, numbered by y: what stands in theta are the first edge and the logs of the gaps between edges, and each row has
+    // the two edges of its class as parameters of its kernel. Sums are collected by edge, where they are simple, and turned at the end.
+    bool ordered = false;
+    std::vector<double> edges;  // with -infinity before and infinity after them
     const double* class_offsets = nullptr;  // softmax: all rows of the first class, then of the next
     const double* theta = nullptr;
     double* gradient = nullptr;
     double* gram = nullptr;  // lower triangle, as wide as theta
     Panels* panels = nullptr;
-    std::size_t width(const Table& table) const { return table.columns(response) * classes + open.size(); }
+    std::size_t outputs() const { return classes + modelled.size(); }  // rows of coefficients
+    std::size_t width(const Table& table) const { return table.columns(response) * outputs() + open.size(); }
 };
 
 // The weighted sum of the loss.

@@ -16,7 +16,6 @@ from neglog.distributions import (
     Flat,
     Gamma,
     Gaussian,
-    Huber,
     Laplace,
     Poisson,
 )
@@ -176,6 +175,12 @@ def _times(exposure: ArrayLike | None, noise: Noise, count: int) -> Numbers:
 
 def _unknown(noise: Noise, prior: Distribution) -> str:
     """The name of the parameter that is asked for."""
+    if noise.modelled:
+        names = ", ".join(noise.modelled)
+        raise ValueError(
+            f"{noise!r}: here are no columns that could predict the {names}; state {names}=None, which is unknown, or "
+            "use nl.fit(...).posterior()"
+        )
     unknown = [name for name, value in noise.parameters.items() if value is None]
     if isinstance(noise, Gaussian) and len(unknown) == 2 and isinstance(prior, Flat):
         return "loc and scale"
@@ -354,7 +359,9 @@ def _guess(noise: Any, name: str, y: Numbers, times: Numbers) -> float:
         size = float(np.mean(np.abs(y - np.median(y))))
         return size or 1.0 if low < 0 and noise.support is REALS else _anywhere(noise, name)
     if low < 0:
-        return float(np.median(y if noise.support.low < 0 else np.log(y)))
+        located = np.asarray(noise.located(y))
+        told = located[np.isfinite(located)]
+        return float(np.median(told)) if len(told) else _anywhere(noise, name)
     mean = float((y.sum() + 0.5) / (times.sum() + 1))
     return mean if high > 1 else min(max(mean, 0.01), 0.99)
 
@@ -372,11 +379,11 @@ def _kinks(name: str, y: Numbers, noise: Any, prior: Any) -> Numbers | None:
     """Where the product of likelihood and prior is not smooth in a location."""
     if name != noise.location or noise.locations[0] == 0:
         return None
-    places = [] if noise.smooth else [y]
+    located = np.asarray(noise.located(y))
+    places = [] if noise.smooth else [located]
     factors = prior.factors if isinstance(prior, Product) else (prior,)
     places += [np.atleast_1d(float(factor.loc)) for factor in factors if isinstance(factor, Laplace)]
-    if isinstance(noise, Huber):  # whose second derivative jumps
-        places += [y - noise.scale * noise.delta, y + noise.scale * noise.delta]
+    places += [located + away for away in noise.jumps()]
     kinks = np.unique(np.concatenate(places)) if places else None
     return None if kinks is None or len(kinks) > MANY_KINKS else kinks  # where there are many, each is small
 

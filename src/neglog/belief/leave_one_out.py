@@ -1,7 +1,7 @@
 """Leave-one-out without refitting: what each row would have cost, had it not been seen.
 
 Without row i the optimum moves by the step that undoes the row's pull, with the row's own curvature taken out. In the
-raw prediction eta of the row and the open parameters v of the noise that is a small system: with M the posterior
+raw predictions eta of the row and the open parameters v of the noise that is a small system: with M the posterior
 covariance of (eta, v), g and C the row's gradient and second derivatives there, the step is (I - M C)^-1 M g. It is
 exact where the rest of the objective is quadratic, as for ridge regression.
 """
@@ -117,7 +117,7 @@ def _without_zeros(joint: Joint) -> Joint:
 class Rows:
     """Gradient and second derivatives of each row in (eta, v), and its nll there as a function of the two."""
 
-    eta: Numbers  # (rows, r), r = 1 or the number of classes
+    eta: Numbers  # (rows, r), r = 1, the number of classes, or one more than what is modelled
     gradient: Numbers  # (rows, r + m)
     curvature: Numbers  # (rows, r + m, r + m)
     nll: Any  # of (eta, v), both with a row per row
@@ -126,7 +126,8 @@ class Rows:
 
 def _rows(joint: Joint, target: Target) -> Rows:
     eta, m = joint.eta(joint.answer.theta), len(joint.names)
-    if m:
+    several = eta.ndim > 1
+    if m or several:
         first, second = _jointly(joint, target, eta)
     else:
         gradient, hessian = target.row_slopes(target.noise, eta)
@@ -134,19 +135,23 @@ def _rows(joint: Joint, target: Target) -> Rows:
 
     def nll(at: Numbers, values: Numbers) -> Numbers:
         noise = joint.noise(values) if m else target.noise
-        return target.rows_nll(noise, at[:, 0], target.p, target.raw)
+        return target.rows_nll(noise, at if several else at[:, 0], target.p, target.raw)
 
     def bend(at: Numbers) -> Numbers:
-        return target.row_slopes(target.noise, at[:, 0])[1]
+        return target.row_slopes(target.noise, at if several else at[:, 0])[1]
 
-    return Rows(eta[:, None], first, second, nll, bend)
+    return Rows(eta if several else eta[:, None], first, second, nll, bend)
 
 
 def _jointly(joint: Joint, target: Target, eta: Numbers) -> tuple[Numbers, Numbers]:
     """Slopes and second derivatives of each row in (eta, v)."""
-    _, slopes, pairs = target.noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
-    places = [own.name for own in target.noise.beside_location()]
-    chosen = [0, *(1 + places.index(name) for name in joint.names)]
+    noise, modelled = target.noise, target.noise.modelled
+    if modelled:
+        noise, eta = noise.given(eta), np.ascontiguousarray(eta[:, 0])
+    _, slopes, pairs = noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
+    places = [own.name for own in noise.beside_location()]
+    found = [*(places.index(name) for name in modelled), *joint.task.target.places()]
+    chosen = [0, *(1 + place for place in found)]
     first = np.stack([slopes[k] for k in chosen], axis=-1)
     second = np.empty((len(eta), len(chosen), len(chosen)))
     for i, a in enumerate(chosen):

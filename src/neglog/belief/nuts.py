@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 
 from neglog import _core
-from neglog.belief.posterior import Fitted, Posterior, checked_level, refuse_improper, row_chunks, whitened
+from neglog.belief.posterior import (
+    PREDICTIVE_DRAWS,
+    Fitted,
+    Posterior,
+    checked_level,
+    mixture_of_draws,
+    refuse_improper,
+    row_chunks,
+    whitened,
+)
 from neglog.design.blocks import Dense
 from neglog.design.design import Design, Schema
-from neglog.distributions import Bernoulli, Categorical
-from neglog.distributions.mixture import Mixture
+from neglog.distributions import Categorical
 from neglog.engines.memory import Memory
 from neglog.likelihood.joint import Joint, joint_engine
 from neglog.likelihood.row_values import finite_prediction
@@ -19,7 +27,6 @@ from neglog.typing import Numbers
 
 TUNE = 150  # draws that only adapt the step, which the metric makes nearly right from the start
 WHITE_CELLS = 20_000_000  # numbers up to which the rows are stored in the coordinates of the draws
-PREDICTIVE_DRAWS = 400  # of the parameters, for predictive laws
 GOOD_RHAT = 1.01
 FEW = 100  # effective draws per chain below which quantiles are rough
 
@@ -71,11 +78,15 @@ class NutsPosterior(Posterior):
         """What ArviZ says about each variable, in the order of `names`."""
         values = getattr(judged, "posterior", judged)
         engine = self.joint.task.engine
-        parts = [np.asarray(values["coef"]).reshape(engine.loss.classes, -1)]
-        if engine.intercept:
-            parts.insert(0, np.asarray(values["intercept"]).reshape(engine.loss.classes, 1))
-        noise = [float(values[name]) for name in self.joint.names]
-        return np.append(np.concatenate(parts, axis=1).ravel(), noise)
+        found = []
+        for before in ("", *(f"{name}_" for name in self.fit.noise.modelled)):
+            classes = engine.loss.classes
+            parts = [np.asarray(values[f"{before}coef"]).reshape(classes, -1)]
+            if engine.intercept:
+                parts.insert(0, np.asarray(values[f"{before}intercept"]).reshape(classes, 1))
+            found.append(np.concatenate(parts, axis=1).ravel())
+        noise = [float(values[name]) for name in self.joint.task.target.values_at(self.joint.start)]
+        return np.concatenate([*found, noise])
 
     @property
     def _flat(self) -> Numbers:
@@ -106,16 +117,12 @@ class NutsPosterior(Posterior):
         engine = self.fit.prediction_engine(X, offset, exposure, self.joint.task.engine)
         flat = self._native.reshape(-1, self._native.shape[-1])
         chosen = flat[np.linspace(0, len(flat) - 1, min(PREDICTIVE_DRAWS, len(flat))).astype(int)]
-        width, noise = engine.width, self.fit.noise
-        eta = np.stack([finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in chosen])
-        if noise.of_classes:
-            return Categorical(np.mean(noise.given(eta).p, axis=0))
-        laws = self.joint.noise(chosen[:, width:])
-        columns = {name: np.reshape(getattr(laws, name), (-1, 1)) for name in self.joint.names}
-        mixed = laws.estimated(**columns).given(eta)
-        if isinstance(noise, Bernoulli):
-            return Bernoulli(np.mean(mixed.p, axis=0))
-        return Mixture(mixed, np.full(len(chosen), 1 / len(chosen)))
+        if self.fit.noise.labelled:
+            width = engine.width
+            eta = (finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in chosen)
+            laws = (self.joint.noise(draw[width:]).given(own) for draw, own in zip(chosen, eta, strict=True))
+            return Categorical(sum(law.p for law in laws) / len(chosen))
+        return mixture_of_draws(engine, self.joint, chosen)
 
     def _chains(self) -> Numbers:
         return np.asarray(self.draws)
@@ -165,7 +172,7 @@ class Density:
         self.centre = np.append(curvature.theta, self._unbound(curvature.v))
         matrix = curvature.matrix * np.outer(*[np.append(np.ones(self.width), self._stretch(curvature.v))] * 2)
         self.root, _ = whitened(matrix, joint)
-        self.white = self.engine.rows * len(self.root) <= WHITE_CELLS and self.engine.loss.classes == 1
+        self.white = self.engine.rows * len(self.root) <= WHITE_CELLS and self.engine.loss.outputs == 1
         if self.white:
             self.engine = self._in_draws()
 

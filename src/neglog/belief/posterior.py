@@ -21,6 +21,7 @@ REACH = 6.0  # standard deviations of the raw prediction that a predictive law l
 NODES = (1, 7, 5, 3)  # of the Gauss-Hermite rule over the noise's parameters, by their number
 ORDERS = ((10.0, 5), (4.0, 9), (2.0, 15))  # of the rule over a raw prediction so many times narrower than the noise
 CLASS_DRAWS = 1000  # of the coefficients, for class probabilities
+PREDICTIVE_DRAWS = 400  # of the parameters, for predictive laws that draws have to tell
 SINGULAR = 1e-11
 
 
@@ -89,15 +90,18 @@ class Posterior(ABC):
         draws = self._chains()
         engine = self.joint.task.engine
         classes, first = engine.loss.classes, int(engine.intercept)
-        block = draws[..., : engine.width].reshape(*draws.shape[:2], classes, engine.columns)
-        values: dict[str, Any] = {"coef": block[..., first:]}
+        block = draws[..., : engine.width].reshape(*draws.shape[:2], engine.loss.outputs, engine.columns)
+        values: dict[str, Any] = {"coef": block[:, :, :classes, first:]}
         if first:
-            values["intercept"] = block[..., 0]
+            values["intercept"] = block[:, :, :classes, 0]
         if classes == 1:
             values = {name: part[:, :, 0] for name, part in values.items()}
-        noise = self.joint.noise(draws[..., engine.width :])
-        values |= {name: np.asarray(getattr(noise, name)) for name in self.joint.names}
         dims = {"coef": ["class", "column"] if classes > 1 else ["column"]}
+        for k, name in enumerate(self.fit.noise.modelled, 1):
+            values[f"{name}_coef"], dims[f"{name}_coef"] = block[:, :, k, first:], ["column"]
+            if first:
+                values[f"{name}_intercept"] = block[:, :, k, 0]
+        values |= self.joint.task.target.values_at(draws[..., engine.width :])
         coords: dict[str, Any] = {"column": list(engine.design.names)}
         if classes > 1:
             dims["intercept"], coords["class"] = ["class"], list(self.fit.classes)
@@ -198,8 +202,10 @@ class LaplacePosterior(Posterior):
     def predictive(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         engine = self.fit.prediction_engine(X, offset, exposure, self.joint.task.engine)
         noise = self.fit.noise
-        if noise.of_classes:
+        if noise.labelled:
             return Categorical(self._class_probabilities(engine))
+        if noise.modelled:
+            return self._over_draws(engine)
         mean, variance, cross = self._raw(engine)
         nodes, weights = _hermite(self._v, self._native[len(self._theta) :, len(self._theta) :])
         # given the noise's parameters the raw prediction is still Gaussian
@@ -229,6 +235,13 @@ class LaplacePosterior(Posterior):
         return Mixture(mixed, weights)
 
     @one_blas_thread
+    def _over_draws(self, engine: Memory) -> Any:
+        """Where the raw predictions of a row are several: an average over draws, each with its mirror image."""
+        half = np.random.default_rng(0).standard_normal((PREDICTIVE_DRAWS // 2, self._root.shape[1]))
+        steps = np.concatenate([half, -half]) @ self._root.T
+        return mixture_of_draws(engine, self.joint, np.append(self._theta, self._v) + steps)
+
+    @one_blas_thread
     def _raw(self, engine: Memory) -> tuple[Numbers, Numbers, Numbers]:
         """Mean and variance of the raw prediction of each row, and its covariance with the noise's parameters."""
         n = len(self._theta)
@@ -254,14 +267,15 @@ class LaplacePosterior(Posterior):
 
     @one_blas_thread
     def _class_probabilities(self, engine: Memory) -> Numbers:
-        """Averages over draws of the coefficients, each with its mirror image."""
+        """Averages over draws of all that is not known, each with its mirror image."""
         finite_prediction(engine, self._theta)
         half = np.random.default_rng(0).standard_normal((CLASS_DRAWS // 2, self._root.shape[1]))
-        total = np.zeros((engine.rows, engine.loss.classes))
+        total, n = np.zeros((engine.rows, len(self.fit.classes))), len(self._theta)
         for sign in (1.0, -1.0):
             for step in half:
-                eta = engine.predict(self._theta + sign * (self._root @ step))
-                total += special.softmax(eta, axis=1)
+                away = sign * (self._root @ step)
+                eta = engine.predict(self._theta + away[:n])
+                total += self.joint.noise(self._v + away[n:]).given(eta).p
         return total / (2 * len(half))
 
 
@@ -297,6 +311,18 @@ def row_chunks(engine: Memory) -> Any:
     for start in range(0, engine.rows, ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, engine.rows))
         yield rows, engine.dense_rows(rows)
+
+
+def mixture_of_draws(engine: Memory, joint: Joint, draws: Numbers) -> Any:
+    """The law of y for each row, averaged over draws of coefficients and open parameters in the core's order."""
+    width = engine.width
+    eta = np.stack([finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in draws])
+    laws = joint.noise(draws[:, width:])
+    columns = {name: np.reshape(getattr(laws, name), (-1, 1)) for name in joint.names}
+    mixed = laws.estimated(**columns).given(eta)
+    if isinstance(mixed, Bernoulli):
+        return Bernoulli(np.mean(mixed.p, axis=0))
+    return Mixture(mixed, np.full(len(draws), 1 / len(draws)))
 
 
 def gauss_hermite(order: int) -> tuple[Numbers, Numbers]:

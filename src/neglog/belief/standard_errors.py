@@ -1,7 +1,7 @@
 """How sure the estimates are: the inverse of the observed information, prior included.
 
 A loss without second derivatives, as Laplace noise has it, has its expected information in their place: w (p / scale)^2
-x x' for a row, and w for log scale.
+x x' for a row, times q (1 - q) for a quantile q, and w for log scale.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,9 @@ from neglog.typing import Numbers
 
 @dataclass(frozen=True)
 class Information:
-    """Standard errors of coefficients (classes, columns), intercepts (classes,) and parameters of the noise."""
+    """Standard errors of coefficients (outputs, columns), intercepts (outputs,) and open parameters of the noise. The
+    outputs are the classes, or the location and what is modelled.
+    """
 
     coefficients: Numbers
     intercepts: Numbers
@@ -38,11 +40,22 @@ def _information_of(task: Task, answer: Answer) -> Information:
     else:
         free = np.append(_free(task, answer), np.ones(len(joint.names), bool))
         covariance = inverse(joint.curvature().matrix, free, joint.basis())
-    noise = dict.fromkeys(task.target.open, np.nan)  # of a parameter at its limit nothing is known but that
-    for own, error in zip(joint.opened, np.sqrt(covariance.diagonal()[n:]), strict=True):
-        noise[own.name] = float(own.raw.slope(getattr(answer.noise, own.name)) * error)
+    noise = joint.task.target.errors(answer.noise, _of_noise(joint, covariance))
+    if answer.at_limit:  # of a parameter at its limit nothing is known but that
+        noise = {name: noise.get(name, np.nan) for name in task.target.open}
     coefficients, intercepts = _public_errors(task, covariance[:n, :n])
     return Information(coefficients, intercepts, noise, covariance[:n, :n])
+
+
+def _of_noise(joint: Joint, covariance: Numbers) -> Numbers:
+    """The covariance of the raw parameters of the noise, as they belong to columns that are not centred."""
+    n = len(covariance) - len(joint.names)
+    own, turn = covariance[n:, n:], joint.public_matrix()[n:]
+    used = np.flatnonzero(np.abs(turn).sum(axis=0))
+    if len(used) and used[0] < n:
+        moved = covariance[np.ix_(used, used)]
+        own = np.where(np.isnan(own), np.nan, turn[:, used] @ np.where(np.isnan(moved), 0.0, moved) @ turn[:, used].T)
+    return own
 
 
 def _free(task: Task, answer: Answer) -> Numbers:
@@ -79,21 +92,22 @@ def inverse(hessian: Numbers, free: Numbers, basis: Numbers | None = None, *, ps
 
 def _public_errors(task: Task, covariance: Numbers) -> tuple[Numbers, Numbers]:
     engine = task.engine
-    classes, columns = engine.loss.classes, engine.columns
-    variances = covariance.diagonal().reshape(classes, columns)
+    outputs, columns = engine.loss.outputs, engine.columns
+    variances = covariance.diagonal().reshape(outputs, columns)
     coefficients = np.sqrt(variances[:, engine.places])
-    intercepts = np.full(classes, np.nan)
+    intercepts = np.full(outputs, np.nan)
     if engine.intercept:
-        rows = np.zeros((classes, len(covariance)))
-        for k in range(classes):
+        rows = np.zeros((outputs, len(covariance)))
+        for k in range(outputs):
             rows[k, k * columns] = 1.0
             rows[k, k * columns + engine.places] = -engine.centre
-        if classes > 1:
+        if engine.loss.classes > 1:
             rows -= rows.mean(axis=0)  # of classes only differences count
         for k, row in enumerate(rows):
             used = row != 0
             part = covariance[np.ix_(used, used)]
             held = np.isnan(part.diagonal())  # coefficients at a kink do not move
             part = np.where(held[:, None] | held, 0.0, part)
-            intercepts[k] = np.nan if np.isnan(covariance[0, 0]) else np.sqrt(row[used] @ part @ row[used])
+            own = covariance[k * columns, k * columns]
+            intercepts[k] = np.nan if np.isnan(own) else np.sqrt(row[used] @ part @ row[used])
     return coefficients, intercepts

@@ -65,6 +65,11 @@ class OfNoise:
                     f"{len(y)} labels are not: the first is {y[~inside][0]:g}"
                 )
             return
+        if self.noise.labelled and not np.array_equal(np.unique(y), np.arange(y.max(initial=0) + 1)):
+            raise ValueError(
+                f"{type(self.noise).__name__} noise needs class numbers 0, 1, … in their order, each of which occurs, "
+                f"but the labels are {', '.join(f'{label:g}' for label in np.unique(y)[:8])}, …"
+            )
         make_target(self.noise.unmodelled(), y.astype(np.float64), None, None, whole=False)
 
 

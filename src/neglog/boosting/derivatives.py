@@ -42,7 +42,7 @@ def slopes_of(noise: Noise) -> Slopes:
     """
     if noise.of_classes:
         return Classes()
-    return OneOutput(noise) if noise.modelled is None else TwoOutputs(noise)
+    return TwoOutputs(noise) if noise.modelled else OneOutput(noise)
 
 
 class Followed:
@@ -62,7 +62,8 @@ class Followed:
         return self.noise
 
     def _estimate(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> None:
-        some = slice(None, None, max(1, len(y) // SAMPLE))
+        rare = self.stated.labelled  # a class may have few rows
+        some = slice(None, None, 1 if rare else max(1, len(y) // SAMPLE))
         part = None if weight is None else weight[some]
         if part is not None and not part.any():
             some, part = slice(None), weight
@@ -72,7 +73,7 @@ class Followed:
             self.noise = self.noise.with_(**{name: self.noise.parameter(name).start for name in unknown})
             return
         found = estimated(self.stated, targets, np.asarray(raw[some], np.float64), part)
-        values = {name: float(getattr(found, name)) for name in self.names}
+        values = {name: getattr(found, name) for name in self.names}
         spread = str(self.stated.spread)
         if spread in values and self.stated.locations[0] < 0:  # residuals may all be zero
             values[spread] = max(values[spread], 1e-12 * float(np.max(np.abs(targets), initial=1e-30)))
@@ -112,12 +113,8 @@ class OneOutput:
         """What the raw predictions are to meet, where the nll is half the squared distance from it; else None."""
         if not self.flat or self.noise.parameters.get(str(self.noise.spread)) != 1.0:
             return None
-        match self.noise.traits.settled_by:
-            case "squares":
-                return y
-            case "squares of logs":
-                return np.asarray(np.log(y))
-        return None
+        squared = self.noise.traits.settled_by in ("squares", "squares of logs")
+        return np.asarray(self.noise.located(y)) if squared else None
 
     def __call__(
         self, y: Numbers, raw: Numbers, weight: Numbers | None, team: Team | None = None
@@ -137,7 +134,7 @@ class OneOutput:
     def _same_for_all(self, noise: Noise, unit: float, rows: int) -> Numbers:
         if len(self._hessian) != rows or not self.following.often:  # with the unit, the spread does not matter
             gradient, hessian = np.empty(1, np.float32), np.empty(1, np.float32)
-            noise._slopes(0.0, 0.0, self.expected, gradient, hessian, weight=unit, least=SMALLEST)
+            noise._slopes(0.5, 0.0, self.expected, gradient, hessian, weight=unit, least=SMALLEST)
             self._hessian = np.repeat(hessian, rows)
             self._hessian.flags.writeable = False
         return self._hessian
@@ -169,7 +166,7 @@ class TwoOutputs:
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
         law = noise.given(location)
-        name = str(self.following.stated.modelled)
+        name = str(self.following.stated.spread)
         spread = law.parameters[name]
         gradient[:, 1] = law.parameter_gradient(y)[name] * spread
         np.maximum(self.information(law, location, log_spread), np.abs(gradient[:, 1]), out=hessian[:, 1])

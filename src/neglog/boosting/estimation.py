@@ -19,7 +19,7 @@ def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) ->
     if not open_parameters(noise):
         return noise
     if noise.modelled:
-        known = noise.unmodelled().with_(**{noise.modelled: 1.0})
+        known = noise.unmodelled().with_(**{str(noise.spread): 1.0})
         found = _around(known, y, raw, weight)
         return noise.estimated(**{name: getattr(found, name) for name in open_parameters(noise)})
     return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
@@ -31,7 +31,7 @@ def level_of(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> 
     Trees fit the rows they were grown on too well, and so promise too small a spread for others: by a tenth or two.
     One factor for all rows is what a fit knows as a dispersion, with the predicted ones as precisions of the rows.
     """
-    return float(np.log(getattr(_around(noise.unmodelled(), y, raw, weight), str(noise.modelled))))
+    return float(np.log(getattr(_around(noise.unmodelled(), y, raw, weight), str(noise.spread))))
 
 
 def _around(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> Noise:
@@ -73,7 +73,7 @@ def start_of(noise: Noise, y: Numbers, weight: Numbers | None, offset: Numbers |
     null = start_fit(noise, y, weight, offset)
     intercept = np.atleast_1d(np.asarray(null.intercept, np.float64))
     if noise.modelled:
-        intercept = np.append(intercept, np.log(null.noise.parameters[noise.modelled]))
+        intercept = np.append(intercept, np.log(null.noise.parameters[str(noise.spread)]))
     if not np.all(np.isfinite(intercept)):
         raise ValueError(f"the intercept-only fit of {noise!r} has no maximum ({null.message}); training cannot start")
     return Start(intercept, noise)

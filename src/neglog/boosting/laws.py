@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions.noise import Noise
-from neglog.distributions.parameters import kept
+from neglog.distributions.parameters import MODEL, kept
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS
 from neglog.typing import Numbers
@@ -24,18 +24,24 @@ def suited(given: str | Noise) -> Noise:
             f"{noise!r}: trees add up to any number, but under the link {link!r} not every raw prediction has a law; "
             f"use link={noise.default_link!r}"
         )
+    if noise.modelled not in ((), (noise.spread,)):
+        wanted = f"the {noise.spread} alone" if noise.spread else "none of its parameters"
+        raise ValueError(
+            f"{noise!r}: trees predict the location and, as {MODEL!r}, {wanted}; state a number or None for "
+            f"{', '.join(name for name in noise.modelled if name != noise.spread)}, or take nl.fit"
+        )
     objection = noise.cannot_tell(2, 1)  # from targets of both sorts
     if objection is not None:
         raise ValueError(objection)
     for name, value in noise.parameters.items():
-        if np.ndim(value) and name != noise.location:
+        if np.ndim(value) > noise.parameter(name).several and name != noise.location:
             raise ValueError(f"{type(noise).__name__}: {name} must be one number, not an array of {np.shape(value)}")
     return noise
 
 
 def open_parameters(noise: Noise) -> tuple[str, ...]:
     """The parameters that are to be estimated: unknown, and predicted by nobody."""
-    predicted = (noise.location, noise.modelled)
+    predicted = (noise.location, *noise.modelled)
     return tuple(name for name, value in noise.parameters.items() if value is None and name not in predicted)
 
 
@@ -48,17 +54,15 @@ def outputs_of(noise: Noise, classes: int = 0) -> int:
     """How many raw predictions a row has."""
     if noise.of_classes:
         return classes
-    return 1 if noise.modelled is None else 2
+    return 1 + len(noise.modelled)
 
 
 def with_spread(noise: Noise, log_spread: Numbers) -> Any:
     """The noise with its modelled parameter filled in, row by row."""
     with np.errstate(over="ignore", under="ignore"):
-        return noise.unmodelled().estimated(**{str(noise.modelled): kept(np.exp(log_spread))})
+        return noise.unmodelled().estimated(**{str(noise.spread): kept(np.exp(log_spread))})
 
 
 def law_of(noise: Noise, raw: Numbers) -> Any:
     """The law of y at raw predictions: (n,), or (n, 2) with the log of the spread, or (n, classes)."""
-    if noise.modelled is None:
-        return noise.given(raw)
-    return with_spread(noise, raw[:, 1]).given(raw[:, 0])
+    return noise.given(raw)

@@ -38,7 +38,7 @@ class BoostedModel:
     noise      every parameter filled in, but for one that is predicted for each row
     intercept  one number per output: the intercept-only maximum likelihood, at which boosting began; that of a
                modelled log spread with what held-out rows added to it
-    classes    the labels of a Categorical target, in the order of its probabilities; else None
+    classes    the labels of a target of classes, in the order of their probabilities; else None
     rounds     how many rounds of trees are used: all, or up to the best of early stopping
     held_out   mean nats of the rows that were not trained on (valid, or out-of-fold); None if there were none
     """
@@ -78,7 +78,7 @@ class BoostedModel:
         probabilities.
         """
         law = self.distribution(X, offset=offset, exposure=exposure)
-        return np.asarray(law.p if law.of_classes else law.point())
+        return np.asarray(law.p if law.labelled else law.point())
 
     def nll(self, X: Any, y: ArrayLike | str, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """-log p of each y at its row of X in nats, every constant included; +inf outside the support."""

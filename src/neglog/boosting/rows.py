@@ -8,7 +8,7 @@ import numpy as np
 
 from neglog.boosting.laws import is_real_valued
 from neglog.design.blocks import is_sparse
-from neglog.design.columns import beside, column
+from neglog.design.columns import beside, column, declared_order
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table, quoted
 from neglog.distributions.noise import Noise
@@ -66,12 +66,14 @@ def read_rows(
 ) -> tuple[Rows, Features, Numbers | None]:
     """Rows, features and the labels of the classes (those given, or all that y has)."""
     named = {what: name for what in AHEAD if isinstance(name := given.get(what), str)}
+    whole_table = X
     X, values = _split(X, {"y": y, **given}, noise)
     labels = values["y"]
-    if noise.of_classes:
+    if noise.labelled:
         if classes is None:
-            make_target(noise, labels, None, None)  # which says what is wrong with a single class
-            classes = np.unique(labels)
+            order = declared_order(whole_table, y) if noise.classes is None else None
+            target: Any = make_target(noise if order is None else noise.with_classes(order), labels, None, None)
+            classes = target.classes  # of a single class it has said what is wrong
         codes = codes_of(labels, classes)
     else:
         codes = labels
@@ -94,7 +96,7 @@ def read_new(X: Any, noise: Noise, features: Features, classes: Numbers | None, 
 
 def offset_of(noise: Noise, offset: Any, exposure: Any, rows: int, classes: Numbers | None) -> Numbers | None:
     """What is added to the raw prediction of the location; for classes one column each."""
-    if classes is not None:
+    if classes is not None and noise.of_classes:
         if exposure is not None:
             raise ValueError("exposure multiplies the mean of amounts and counts; classes have none")
         return None if offset is None else class_offsets(offset, rows, len(classes)).reshape(len(classes), rows).T
@@ -110,13 +112,14 @@ def codes_of(labels: Numbers, classes: Numbers) -> Numbers:
             f"labels must be among the {len(classes)} classes of the training rows, but "
             f"{first_rows(bad, len(labels))} {labels[bad[0]]!r}"
         )
-    return np.searchsorted(classes, labels).astype(np.float64)
+    order = np.argsort(classes)  # in which ordered classes need not be
+    return order[np.searchsorted(classes, labels, sorter=order)].astype(np.float64)
 
 
 def labels_of(X: Any, y: Any, noise: Noise) -> Numbers:
     """Labels as they are for classes, as float64 for all other noises."""
     raw = column(X, y, "y", numeric=False)
-    if noise.of_classes:
+    if noise.labelled:
         return raw
     if raw.dtype.kind in "iub" and is_real_valued(noise):
         raise TypeError(

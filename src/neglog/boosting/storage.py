@@ -12,7 +12,6 @@ from neglog.atomic import written_whole
 from neglog.boosting.model import BoostedModel
 from neglog.boosting.rows import Features
 from neglog.distributions.noise import Noise
-from neglog.distributions.parameters import MODEL
 from neglog.distributions.registry import FAMILIES
 from neglog.results.storage import law_from_json, law_to_json
 
@@ -35,13 +34,10 @@ KINDS: dict[str, Any] = {
 
 def save(model: BoostedModel, path: str | os.PathLike[str]) -> None:
     """Write the model to a file, which appears only when it is complete."""
-    noise = law_to_json(model.noise)
-    if model.noise.modelled:
-        noise[model.noise.modelled] = MODEL
     stored = {
         KEY: FORMAT,
         "trainer": model.library.name,
-        "noise": noise,
+        "noise": law_to_json(model.noise),
         "intercept": model.intercept.tolist(),
         "classes": None if model.classes is None else model.classes.tolist(),
         "columns": model.features.count,

@@ -121,6 +121,8 @@ def train(
     if early_stopping_rounds is not None and valid is None:
         raise ValueError("early_stopping_rounds needs rows to look at: valid=(X, y), or valid=0.2 to hold out a fifth")
     rows, features, classes = read_rows(X, y, noise, beside)
+    if classes is not None:  # of which training knows the numbers
+        noise = noise.with_classes(np.arange(len(classes)))
     if valid is None:
         seen, held = rows, None
     elif isinstance(valid, float):
@@ -128,7 +130,7 @@ def train(
     else:
         seen, held = rows, read_valid(valid, rows, features, noise, classes)
     boosting = Boosting(trainer, dict(params or {}), num_boost_round, options)
-    is_open = bool(open_parameters(noise)) or noise.modelled is not None
+    is_open = bool(open_parameters(noise)) or bool(noise.modelled)
     if is_open and held is None and len(rows) >= MANY:
         seen, held = _divided(rows, LEFT_OUT, seed)
     elif is_open and held is None and not 2 <= folds <= len(rows):
@@ -147,8 +149,10 @@ def train(
         else:
             # what held-out labels cannot tell, those of the training tell
             told = noise.cannot_tell(len(known), int(np.count_nonzero(known.y == 0))) is None
+            told = told and (noise.classes is None or len(np.unique(known.y)) == len(noise.classes))
             found = estimated(noise, known.y, raw, known.weight) if told else _from_start(noise, seen, known, raw)
         nats = mean_nats(found, known.y, raw, known.weight)
+    found = found if classes is None else found.with_classes(classes)
     return BoostedModel(trainer, grown.booster, found, intercept, features, grown.rounds, classes, nats)
 
 

@@ -1,6 +1,7 @@
 """Which noise do these data support? Every noise that can explain y, on the same folds, in held-out nats."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neglog.comparison.candidates import candidates, of_classes, screened, uncalled_for
 from neglog.comparison.cells import scored
 from neglog.comparison.compare_in_pieces import (
     CANNOT_FIT,
@@ -18,25 +20,28 @@ from neglog.comparison.compare_in_pieces import (
     open_for_all,
     why_not,
 )
-from neglog.comparison.comparison import Comparison, Score
+from neglog.comparison.comparison import Comparison, Score, typical
 from neglog.comparison.leaks import identifiers, leaks, perfection
 from neglog.comparison.recipes import law_call, recipe_of
+from neglog.comparison.recognised import looks_like_grades, recognised
 from neglog.comparison.recorded import Facts, facts_of
-from neglog.design import is_formula, row_count
+from neglog.design import declared_order, is_formula, row_count
 from neglog.design.design import Design
 from neglog.design.selection import take_rows
-from neglog.distributions import FAMILIES, Categorical, Flat, Gaussian
+from neglog.distributions import Categorical, Flat, Gaussian
 from neglog.distributions.base import Prior
+from neglog.distributions.censored import Cells, cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.learned_prior import is_open
-from neglog.fitting.fit import fit, opened
+from neglog.fitting.fit import fit, opened, with_ends
 from neglog.likelihood.row_values import ConvergenceWarning, checked
 from neglog.results.fit import Fit
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.pieces import fold_of
 from neglog.streaming.watching import tells
+from neglog.typing import Numbers
 
 SETTINGS = {"intercept": True, "missing": "error", "rare": 0}  # which `nl.fit` has by default
 PRECISE = 1e-6  # the tol that `nl.fit` has by default
@@ -98,11 +103,16 @@ def compare(
     else:
         found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress)
     found.recipe = replace(recipe, prior=found.prior)
-    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
-    found.target = _target_name(y)
+    named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
+    found.target = _target_name(ends_of(y)["y"])
     found.leaks = found.leaks or perfection(found.scores[0], found.y, found.target)
     found.fit.named = {**named, "y": found.target}
     return found
+
+
+def _numbers(y: Any) -> Any:
+    """y to show and to look at: of cells, a number in each."""
+    return y.points if isinstance(y, Cells) else y
 
 
 def _target_name(y: Any) -> str:
@@ -121,13 +131,15 @@ def _compared_table(
     progress: Any,
 ) -> Comparison:
     """For rows in memory."""
-    labels = not is_formula(y) and _has_labels(X, y)
+    name = ends_of(y)["y"]
+    labels = not is_formula(name) and _has_labels(X, y)
+    order = None if is_formula(name) else declared_order(X, name)
     missing, rare = settings["missing"], settings["rare"]
     number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
-    design, values = opened(
-        X, y, {**given, "number": number}, labels, isinstance(prior, Flat), missing, rare, settings["intercept"]
-    )
-    target, number = values.pop("y"), values.pop("number")
+    lower, beside = with_ends(y, {**given, "number": number})
+    design, values = opened(X, lower, beside, labels, isinstance(prior, Flat), missing, rare, settings["intercept"])
+    target, number = cells_of(values), values["number"]
+    values = {name: values[name] for name in given}
     assert target is not None
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
@@ -137,8 +149,13 @@ def _compared_table(
     data = _Rows(design, target, values, settings["intercept"])
     counted = data.counted()
     facts = None if labels else facts_of(target)  # of all rows: a fit looks at all
-    admitted, refused = _admitted(_tried(noises, labels), facts, given["exposure"] is not None)
-    if admitted[0].of_classes and len(np.unique(target)) < 2:
+    tried = _tried(noises, labels)
+    if noises is None and facts is not None and looks_like_grades(facts):
+        tried += of_classes()
+    if order is not None:
+        tried = [noise.with_classes(order) if noise.classes is None else noise for noise in tried]
+    admitted, refused = _admitted(tried, facts, given["exposure"] is not None, noises is not None)
+    if admitted[0].labelled and len(np.unique(target)) < 2:
         raise ValueError("no noise can explain y: it has one class only")
     if not 2 <= folds <= counted.design.rows:
         raise ValueError(f"folds must be between 2 and the number of rows, {counted.design.rows}, but is {folds}")
@@ -146,9 +163,11 @@ def _compared_table(
     fold = fold_of(where if counted is data else where[data.values["sample_weight"] > 0], folds, seed)
     if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
         fold = np.arange(counted.design.rows) % folds
-    found = _compared(data, counted, facts, admitted, refused, prior, fold, folds, seed, progress)
-    found.leaks = leaks(counted.design, counted.y, _target_name(y), numeric=not labels)
+    found = _compared(data, counted, facts, admitted, refused, prior, fold, folds, seed, progress, noises is not None)
+    found.leaks = leaks(counted.design, _numbers(counted.y), _target_name(ends_of(y)["y"]), numeric=not labels)
     found.fit.notes += identifiers(design)
+    if facts is not None:
+        found.fit.notes += recognised(facts, _numbers(counted.y), design, _target_name(ends_of(y)["y"]))
     return found
 
 
@@ -172,12 +191,20 @@ def _compared_source(
         if not task.engine.design.columns and is_open(prior):
             prior = Flat()
         tried = _tried(noises, facts is None)
-        if facts is not None and any(noise.of_classes for noise in tried):
+        if facts is not None and any(noise.labelled for noise in tried):
+            name = next(type(noise).__name__ for noise in tried if noise.labelled)
             raise ValueError(
-                "where X is not in memory, Categorical noise is compared for a column of text only; y holds numbers: "
+                f"where X is not in memory, {name} noise is compared for a column of text only; y holds numbers: "
                 "nl.fit takes them as classes"
             )
-        admitted, refused = _admitted(tried, facts, given["exposure"] is not None)
+        admitted, refused = _admitted(tried, facts, given["exposure"] is not None, noises is not None)
+        if noises is None and facts is not None:
+            small = task.small
+            beside = {"sample_weight": small.target.w, "offset": small.engine.offset, "exposure": None}
+            data = _Rows(small.engine.design, small.target.raw, beside, settings["intercept"])
+            look = _first_look(data, prior, facts.cell_width()[0])
+            admitted, hopeless = screened(admitted, small.engine.rows, _name, look)
+            refused |= hopeless
         names = [_name(noise) for noise in admitted]
         scores, resolution, shown = compare_source(task, admitted, names, refused, prior, facts, folds, seed, progress)
 
@@ -187,8 +214,11 @@ def _compared_source(
     final = _final(scores, refused, progress, whole)
     found = _settled(Comparison(scores, refused, resolution, prior, folds, shown, final), whole)
     small = task.small
-    found.leaks = leaks(small.engine.design, np.asarray(small.target.raw), _target_name(y), numeric=facts is not None)
-    found.fit.notes += identifiers(small.engine.design)
+    design, seen, name = small.engine.design, small.target.points, _target_name(ends_of(y)["y"])
+    found.leaks = leaks(design, seen, name, numeric=facts is not None)
+    found.fit.notes += identifiers(design)
+    if facts is not None:
+        found.fit.notes += recognised(facts, seen, design, name)
     return found
 
 
@@ -197,6 +227,9 @@ def _compared_source(
 
 def _has_labels(X: Any, y: Any) -> bool:
     """Whether y holds labels, not numbers."""
+    y = ends_of(y)["y"]
+    if isinstance(y, Cells):
+        return False
     if isinstance(y, str):
         column = X[y] if hasattr(X, "__getitem__") else None
         kind = np.asarray(column).dtype.kind if column is not None else "f"
@@ -211,21 +244,20 @@ def _tried(noises: Sequence[str | Noise] | None, labels: bool) -> list[Noise]:
     return [Categorical()] if labels else candidates()
 
 
-def candidates() -> list[Noise]:
-    """Every noise of numbers that is registered, with all its parameters open but those that its family states."""
-    families = sorted(FAMILIES.values(), key=lambda family: family.__name__)
-    noises = [family() for family in families if issubclass(family, Noise)]
-    return [noise for noise in noises if not noise.of_classes]
-
-
-def _admitted(noises: list[Noise], facts: Facts | None, exposure: bool) -> tuple[list[Noise], dict[str, str]]:
-    """The noises that can explain y, and why the others cannot; labels come without facts."""
+def _admitted(
+    noises: list[Noise], facts: Facts | None, exposure: bool, named: bool = True
+) -> tuple[list[Noise], dict[str, str]]:
+    """The noises that can explain y, and why the others cannot; labels come without facts. Of noises that nobody named
+    only those that y calls for.
+    """
     admitted, refused = [], {}
     for noise in noises:
-        if facts is None:
-            reason = None if noise.of_classes else "y holds labels, not numbers"
-        else:
+        if facts is not None:
             reason = facts.against(noise)
+        else:
+            reason = None if noise.labelled else "y holds labels, not numbers"
+        if reason is None and not named:
+            reason = uncalled_for(noise, facts)
         if reason is None and exposure and noise.link.name != "log":
             reason = f"exposure multiplies the mean, which needs the log link, but its link is {noise.link.name}"
             if "log" in noise._links() and noise.smooth:  # or it is fitted by its identity alone
@@ -275,12 +307,16 @@ def _compared(
     folds: int,
     seed: int,
     progress: Any,
+    named: bool,
 ) -> Comparison:
     rng = np.random.default_rng(seed)
-    labels = noises[0].of_classes
+    labels = all(noise.labelled for noise in noises)
     width, resolution = CLASSES if facts is None or labels else facts.cell_width()
     rows, weight = counted.design.rows, counted.values["sample_weight"]
     weight = np.ones(rows) if weight is None else weight
+    if not named:
+        noises, hopeless = screened(noises, rows, _name, _first_look(counted, prior, width))
+        refused |= hopeless
     scores: list[Score] = []
     for i, noise in enumerate(noises):
         name = _name(noise)
@@ -305,27 +341,45 @@ def _compared(
         return data.fit(noise, prior, PRECISE)
 
     final = _final(scores, refused, progress, whole)
-    y = np.asarray(counted.y) if labels else np.asarray(counted.y, float)
+    y = np.asarray(_numbers(counted.y), None if labels else float)
     return _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
+
+
+def _first_look(data: _Rows, prior: Prior, width: float | None) -> Callable[..., tuple[Numbers, Numbers]]:
+    """What rows cost under a fit to others; infinitely much where there is none."""
+
+    def held_out(noise: Noise, train: Any, test: Any) -> tuple[Numbers, Numbers]:
+        other = data.taken(test)
+        weight = other.values["sample_weight"]
+        nothing = np.full((3, len(test)), np.inf)
+        score = Score("", noise, nothing[0], nothing[1], nothing[2], np.ones(len(test)))
+        with suppress(*CANNOT_FIT):
+            _score_fold(score, data.taken(train), other, slice(None), prior, width, np.random.default_rng(0))
+        return score.nll, score.weight if weight is None else weight
+
+    return held_out
 
 
 def _score_fold(
     score: Score, train: _Rows, test: _Rows, places: Any, prior: Prior, width: float | None, rng: np.random.Generator
 ) -> None:
     fitted = _quiet(lambda: train.fit(score.noise, prior, TOL))
-    score.fitted = fitted.noise
     if not fitted.converged:
         score.converged = False
         score.notes.append(fitted.message)
     law = fitted.distribution(test.design, **{name: test.values[name] for name in ("offset", "exposure")})
-    if score.noise.of_classes:
+    score.fitted = typical(fitted.noise, law)
+    if score.noise.labelled:
         known = {label: k for k, label in enumerate(fitted.classes.tolist())}
         absent = sorted({str(label) for label in test.y.tolist() if label not in known})
         if absent:
             raise ValueError(f"the class {', '.join(absent)} is in one fold only; merge classes, or take fewer folds")
         codes = np.array([known[label] for label in test.y.tolist()])
-        score.nll[places], score.predicted[places] = law.nll(codes), law.p.max(axis=1)
-        score.transform[places] = np.nan  # classes have no order in which one could be too high
+        score.nll[places], score.transform[places] = scored(law, codes, None, rng)
+        labels = np.asarray(fitted.classes)
+        score.predicted[places] = law.p @ labels if labels.dtype.kind in "iuf" else law.p.max(axis=1)
+        if law.of_classes:  # which have no order in which one could be too high
+            score.transform[places] = np.nan
         return
     score.nll[places], score.transform[places] = scored(law, test.y, width, rng)
     score.predicted[places] = law.point()

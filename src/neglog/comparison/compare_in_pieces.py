@@ -6,20 +6,23 @@ from typing import Any
 import numpy as np
 
 from neglog.comparison.cells import scored
-from neglog.comparison.comparison import Score, Totals
+from neglog.comparison.comparison import Score, Totals, typical
 from neglog.comparison.recorded import Facts, facts_of
 from neglog.distributions import Categorical, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
 from neglog.engines.files import kind_of_type
+from neglog.engines.memory import Loss, Memory
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn
 from neglog.estimation.solve import solve
 from neglog.likelihood.accelerators import make_target
+from neglog.likelihood.modelled import check_columns
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.task import Task
 from neglog.results.fit_of_rows import FitOfRows
-from neglog.streaming.first_pass import on_fold, open_source, task_sums
+from neglog.solvers.penalty import Penalty
+from neglog.streaming.first_pass import on_fold, open_source, streamed_task, task_sums
 from neglog.streaming.pieces import Folds, PieceTask, Streamed, StreamedTask, fold_of
 from neglog.streaming.target_sums import condensed
 from neglog.typing import Numbers
@@ -38,6 +41,7 @@ class Fitted:
     theta: Numbers
     converged: bool
     message: str
+    typical: Any  # the noise with what is modelled at its median
 
 
 def is_labels(source: Any, y: Any) -> bool:
@@ -67,12 +71,30 @@ def under(task: StreamedTask, noise: Noise) -> StreamedTask:
     small, old = task.small, task.small.target
     if noise.of_classes:
         return task
+    if noise.labelled:
+        return _ordered(task, noise)
+    check_columns(noise, task.engine.design.columns)
     target = make_target(noise, old.raw, old.w, old.p, whole=False)
     small = replace(small, target=target, engine=_reloaded(small.engine, target))
     sums = task.pieces.without_columns().total(task_sums, target)
     whole = condensed(target, sums)
     engine = Streamed(small, task.pieces, whole, sums.rows)
     return replace(task, target=whole, engine=engine, small=small, sums=sums)
+
+
+def _ordered(task: StreamedTask, noise: Noise) -> StreamedTask:
+    """The same classes in order, of which one raw prediction tells."""
+    small, old = task.small, task.small.target
+    labels = old.classes  # type: ignore[attr-defined]
+    if noise.classes is not None and noise.classes != tuple(labels.tolist()):
+        raise ValueError("where X is not in memory, classes are compared in the order of their labels only")
+    whole = make_target(noise, labels, None, None)
+    target, own = whole.of_rows(old.raw, old.w, old.p), noise.takes_intercept
+    old_engine = small.engine
+    design, offset, centre = old_engine.design, old_engine.offset, old_engine.centre
+    engine = Memory(design, target.y, target.weight, offset, target.loss, intercept=own, centre=centre)
+    small = replace(small, target=target, engine=engine, penalty=Penalty.none(engine.width))
+    return streamed_task(small, replace(task.pieces, intercept=own), task.sums)
 
 
 def _reloaded(engine: Any, target: Any) -> Any:
@@ -143,7 +165,7 @@ def compare_source(
             refused[names[i]] = no_chance(noises[i], int(impossible[place]), task.engine.rows)
             continue
         ends = [fit for fit in fitted[place] if not fit.converged]
-        last = fitted[place][-1].noise
+        last = fitted[place][-1].typical
         score = Score(names[i], noises[i], nll[place], transform[place], predicted[place], weight, last)
         score.converged, score.notes = not ends, [fit.message for fit in ends]
         score.totals, score.place = totals, place
@@ -161,7 +183,18 @@ def _fitted(task: StreamedTask, prior: Prior) -> Fitted:
         answer = solve(task)
     diagnose(task, answer)
     fit = FitOfRows(task, answer, prior)
-    return Fitted(fit.noise, answer.theta, fit.converged, "" if fit.converged else fit.message)
+    noise = fit.noise
+    if noise.modelled:
+        noise = typical(noise, noise.given(task.in_memory().engine.predict(answer.theta)))
+    return Fitted(answer.noise, answer.theta, fit.converged, "" if fit.converged else fit.message, noise)
+
+
+def _predicted(engine: Memory, fitted: Fitted) -> Numbers:
+    """Raw predictions; those of ordered classes are single, and have no intercept."""
+    if engine.loss.classes > 1 and not fitted.noise.of_classes:
+        engine = engine.with_loss(Loss("gaussian", "identity"))
+    engine = engine.with_models(len(fitted.noise.modelled))
+    return engine.predict(np.append(np.zeros(max(engine.coefficients - len(fitted.theta), 0)), fitted.theta))
 
 
 def score_piece(
@@ -169,7 +202,7 @@ def score_piece(
 ) -> tuple[Any, ...]:
     """Sums of weights and scores, and of their products under squared weights; and some of the rows as they are."""
     engine, target = task.engine, task.target
-    y, count = np.asarray(target.raw), len(fitted)
+    y, count = target.raw, len(fitted)
     w = np.ones(engine.rows) if target.w is None else target.w
     nll, transform, predicted = (np.zeros((engine.rows, count)) for _ in range(3))
     fold = fold_of(task.numbers, folds, seed)
@@ -180,10 +213,12 @@ def score_piece(
             continue
         part = engine.take(rows)
         for i, fits in enumerate(fitted):
-            law = fits[k].noise.given(part.predict(fits[k].theta))
-            if law.of_classes:
-                nll[rows, i], predicted[rows, i] = law.nll(y[rows]), law.p.max(axis=1)
-                transform[rows, i] = np.nan
+            law = fits[k].noise.given(_predicted(part, fits[k]))
+            if law.labelled:
+                nll[rows, i], transform[rows, i] = scored(law, y[rows], None, rng)
+                predicted[rows, i] = law.p.max(axis=1)
+                if law.of_classes:
+                    transform[rows, i] = np.nan
             else:
                 nll[rows, i], transform[rows, i] = scored(law, y[rows], width, rng)
                 predicted[rows, i] = law.point()
@@ -191,5 +226,6 @@ def score_piece(
     ones = np.column_stack([np.ones(engine.rows), np.where(np.isfinite(nll), nll, 0.0)])
     sums = np.stack([np.outer(w @ ones, np.eye(1, count + 1)[0]), (ones * (w**2)[:, None]).T @ ones])
     shown = np.flatnonzero((task.numbers % step == 0) & (w > 0))
-    rows_shown = (y[shown], w[shown], nll[shown].ravel(), transform[shown].ravel(), predicted[shown].ravel())
+    scores = (nll[shown].ravel(), transform[shown].ravel(), predicted[shown].ravel())
+    rows_shown = (target.points[shown], w[shown], *scores)
     return sums, impossible, *([part] for part in rows_shown)

@@ -48,6 +48,12 @@ class Totals:
         return gap, float(np.sqrt(max(direction @ self.second @ direction, 0.0)) / self.first[0])
 
 
+def typical(noise: Any, law: Any) -> Any:
+    """The noise with what is modelled at its median over the rows of a law."""
+    values = {name: float(np.median(getattr(law, name))) for name in noise.modelled}
+    return noise.unmodelled().estimated(**values) if values else noise
+
+
 @dataclass
 class Score:
     """How one noise did on rows it had not seen."""
@@ -204,7 +210,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
-        numeric = not self.best.of_classes
+        numeric = not self.best.labelled
         deciles = {}
         for score in self.scores if numeric else ():
             observed, predicted = score.by_decile(self.y)
@@ -247,8 +253,8 @@ class Comparison:
                 judged = ["–"] * len(judged)
             table.add_row(Text(name), *with_error(record["nats"], record["error"]), *gap, *judged)
         yield table
-        for name, reason in self.refused.items():
-            yield Text(f"{name}: {reason}")
+        for reason in dict.fromkeys(self.refused.values()):
+            yield Text(f"{', '.join(name for name, own in self.refused.items() if own == reason)}: {reason}")
         yield from map(Text, self.cautions)
         yield from map(Text, self.notes)
         yield Text(self.conclusion)

@@ -52,7 +52,7 @@ def leaks(design: Design, y: Any, target: str, *, numeric: bool) -> list[str]:
 
 def perfection(score: Any, y: Any, target: str) -> list[str]:
     """A sentence about held-out rows that are predicted as if they had been seen, whatever the columns are."""
-    if score.noise.of_classes:
+    if score.noise.labelled:
         shares = np.unique(y, return_counts=True)[1] / len(y)
         share = 1 - score.mean / float(-shares @ np.log(shares))
     else:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from neglog.distributions import Flat
 from neglog.distributions.base import Prior
+from neglog.distributions.censored import NamedCells
+from neglog.distributions.composed import Composed
 from neglog.distributions.noise import Noise
 from neglog.distributions.product import Product
 
@@ -19,11 +22,16 @@ def law_call(law: Any, prefix: str = "", infinity: str = "inf") -> str:
     if isinstance(law, Product):
         return " * ".join(law_call(factor, prefix, infinity) for factor in law.factors)
     kind = type(law)
+    if isinstance(law, Composed):
+        own = [f"{q.name}={_literal(law.parameters[q.name], infinity)}" for q in law.further if law.parameters[q.name]]
+        return f"{prefix}{law.around}({', '.join([law_call(law.noise, prefix, infinity), *own])})"
     try:
         usual = kind()
     except TypeError:  # a family that has to be told something
         return f"{prefix}{law!r}"
-    stated = {name: value for name, value in law.parameters.items() if not _same(value, usual.parameters[name])}
+    given = law.as_stated | law.extras if isinstance(law, Noise) else law.parameters
+    others = usual.parameters | (usual.extras if isinstance(usual, Noise) else {})
+    stated = {name: value for name, value in given.items() if not _same(value, others[name])}
     if getattr(law, "link", None) is not None and law.link.name != usual.link.name:
         stated["link"] = law.link.name
     if law.__dict__.get("groups") is not None:
@@ -36,13 +44,13 @@ def law_text(law: Any) -> str:
     """The law as the command line takes it: gamma, tweedie(power=1.5)."""
     if isinstance(law, Product):
         return " * ".join(law_text(factor) for factor in law.factors)
-    name, brackets, rest = law_call(law).partition("(")
-    return f"{name.lower()}{brackets}{rest}".removesuffix("()")
+    return re.sub(r"(\w+)\(", lambda call: call[0].lower(), law_call(law)).replace("()", "")
 
 
-def fit_command(table: Any, target: str, noise: Noise, prior: Prior, options: dict[str, Any]) -> str:
+def fit_command(table: Any, target: str | None, noise: Noise, prior: Prior, options: dict[str, Any]) -> str:
     """The line of the shell that gives the fit; options that are None are left out."""
-    parts = ["neglog", "fit", str(table), "--target", target, "--noise", law_text(noise)]
+    asked = [] if target is None else ["--target", target]  # or the ends of what is known of it, among the options
+    parts = ["neglog", "fit", str(table), *asked, "--noise", law_text(noise)]
     if not isinstance(prior, Flat):
         parts += ["--prior", law_text(prior)]
     for name, value in options.items():
@@ -95,4 +103,13 @@ def recipe_of(y: Any, prior: Prior, rows: dict[str, Any], settings: dict[str, An
     }
     for what, value in settings.items():
         others[what] = _literal(os.fspath(value) if isinstance(value, os.PathLike) else value, "")
-    return Recipe(_literal(y, "") if isinstance(y, str) else "y", prior, others)
+    return Recipe(_target_text(y), prior, others)
+
+
+def _target_text(y: Any) -> str:
+    """The target as it is written in a call: by the names of its columns, else by that of its argument."""
+    if isinstance(y, NamedCells):
+        lower, (what, name) = y.ends["y"], next(item for item in y.ends.items() if item[0] != "y")
+        end = _literal(name, "") if what == "upper" else f"{what}={_literal(name, '')}"
+        return f"nl.censored({_literal(lower, '')}, {end})"
+    return _literal(y, "") if isinstance(y, str) else "y"

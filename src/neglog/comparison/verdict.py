@@ -37,6 +37,8 @@ def sentence(comparison: "Comparison") -> str:
         parts.append(f"But its fit to all rows has to be looked at: {comparison.fit.message}")
     if _uneven(best) and not comparison.leaks:  # which would have to go first
         parts.append(f"But it is not well calibrated (KS distance {best.ks:.3f}): {_hint(comparison)}.")
+    elif _left(best) and not comparison.leaks:
+        parts.append(f"A little is left to explain (KS distance {best.ks:.3f}): {_hint(comparison)}.")
     return " ".join(parts)
 
 
@@ -60,8 +62,15 @@ def _uneven(best: "Score") -> bool:
     return not best.noise.of_classes and best.ks > 1.63 / np.sqrt(len(best.transform)) + UNEVEN
 
 
+def _left(best: "Score") -> bool:
+    """Whether the spread is uneven by more than chance makes, and by enough to be seen."""
+    return not best.noise.of_classes and best.ks > max(UNEVEN, 1.63 / np.sqrt(len(best.transform)))
+
+
 def _hint(comparison: "Comparison") -> str:
     best, y = comparison.scores[0], comparison.y
+    if best.noise.labelled:
+        return "no one latent value orders the classes: Categorical noise gives each class its own coefficients"
     zeros, extremes = has_excess_zeros(best, y), 1 - best.coverage(0.95) > TOO_MANY_OUTSIDE
     if zeros or extremes:
         what = " and ".join(["more zeros"] * zeros + ["more extreme values"] * extremes)
@@ -73,7 +82,7 @@ def _hint(comparison: "Comparison") -> str:
     if 2 < len(values) <= FEW_VALUES and (values == np.round(values)).all():
         return (
             f"the shape differs in the middle: {comparison.target} has only {len(values)} different values, as grades "
-            "have, which Categorical noise takes as classes"
+            "have, which Ordinal and Categorical noise take as classes"
         )
     return "the shape differs in the middle: look for several groups in one, or a missing column"
 

@@ -1,7 +1,7 @@
 """What the columns of X mean: a table, an array or a sparse matrix becomes blocks of columns with names."""
 
 from neglog.design.blocks import Block, Codes, Dense, Sparse
-from neglog.design.columns import beside, check_index, column, row_count, split
+from neglog.design.columns import beside, check_index, column, declared_order, row_count, split
 from neglog.design.design import Column, Design, Schema, read
 from neglog.design.formula import is_formula, opened_formula
 from neglog.design.tables import Level, Table
@@ -19,6 +19,7 @@ __all__ = [
     "beside",
     "check_index",
     "column",
+    "declared_order",
     "is_formula",
     "opened_formula",
     "read",

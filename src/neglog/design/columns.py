@@ -44,6 +44,18 @@ def column(X: Any, values: ArrayLike | str, what: str, *, numeric: bool = True, 
     return np.ascontiguousarray(_as_numbers(array, what) if numeric else array)
 
 
+def declared_order(X: Any, values: Any) -> tuple[Any, ...] | None:
+    """The categories of a column in the order that its library was told, also those that do not occur; None where none
+    was: `values` is the column, or its name in X.
+    """
+    if isinstance(values, str):
+        table = None if _is_array(X) else as_table(X)
+        if table is None or values not in table.names:
+            return None
+        values = table.series(values).to_native()
+    return tables.declared_order(values)
+
+
 def check_index(X: Any, values: Any, what: str) -> None:
     """Refuse values of pandas whose index is not that of X: whether they belong together by place or by label is for
     the caller to say.

@@ -320,6 +320,17 @@ def is_declared(series: Any) -> bool:
     return series.dtype in (nw.Categorical, nw.Enum)
 
 
+def declared_order(native: Any) -> tuple[Level, ...] | None:
+    """The categories of an ordered category of pandas, of an Enum of polars, of an ordered dictionary of Arrow."""
+    dtype: Any = getattr(native, "dtype", getattr(native, "type", None))
+    if getattr(dtype, "ordered", False) is not True and type(dtype).__name__ != "Enum":
+        return None
+    if hasattr(dtype, "categories"):
+        return tuple(map(level, dtype.categories))
+    chunks = getattr(native, "chunks", [native])
+    return tuple(map(level, chunks[0].dictionary.to_pylist())) if len(chunks) else None
+
+
 def recode(codes: NDArray[Any], values: dict[int, Any], levels: tuple[Level, ...]) -> NDArray[np.int32]:
     """Codes of a library as positions in `levels`, -1 for a value that is not among them."""
     place = {known: position for position, known in enumerate(levels)}

@@ -9,6 +9,7 @@ from neglog.distributions.base import Prior as Prior
 from neglog.distributions.bernoulli import Bernoulli as Bernoulli
 from neglog.distributions.beta import Beta as Beta
 from neglog.distributions.categorical import Categorical as Categorical
+from neglog.distributions.composed import compose_all
 from neglog.distributions.dirichlet import Dirichlet as Dirichlet
 from neglog.distributions.flat import Flat as Flat
 from neglog.distributions.gamma import Gamma as Gamma
@@ -21,6 +22,7 @@ from neglog.distributions.noise import Noise as Noise
 from neglog.distributions.poisson import Poisson as Poisson
 from neglog.distributions.product import Product as Product
 from neglog.distributions.registry import FAMILIES as FAMILIES
+from neglog.distributions.registry import WRAPPERS, public_names
 from neglog.distributions.tweedie import Tweedie as Tweedie
 
 
@@ -31,7 +33,10 @@ def _register_all() -> None:
 
 
 _register_all()
-globals().update({family.__name__: family for family in FAMILIES.values()})
+compose_all()
+globals().update(
+    {law.__name__: law for law in (*FAMILIES.values(), *WRAPPERS.values()) if law.__name__ in public_names()}
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -39,4 +44,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["FAMILIES", "Distribution", "Noise", "Prior", "Product", *(family.__name__ for family in FAMILIES.values())]
+__all__ = ["FAMILIES", "Distribution", "Noise", "Prior", "Product", *public_names()]

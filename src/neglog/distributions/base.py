@@ -1,7 +1,9 @@
 """What every distribution can do (Distribution), and what it can do as a prior (Prior); noise.py has the noises."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from operator import attrgetter
+from types import MethodType
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -28,6 +30,23 @@ def in_base(nats: Any, base: float | None) -> Any:
     if not base > 0 or base == 1:
         raise ValueError(f"base must be positive and not 1, but is {base}")
     return nats / np.log(base)
+
+
+class _Foremost:
+    """A method that a law finds although it keeps a parameter under that name, as `tail` under `_tail`."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+
+    def __get__(self, law: Any, owner: type) -> Any:
+        return self.method if law is None else MethodType(self.method, law)
+
+    def __set__(self, law: Any, value: Any) -> None:
+        raise AttributeError(f"{self.method.__name__} is a method")
+
+
+def _kept_at(key: str) -> Callable[[Any], Any]:
+    return lambda law: law.__dict__[key]
 
 
 class Distribution:
@@ -65,6 +84,11 @@ class Distribution:
         """What the family declares of a parameter."""
         return next(own for own in cls.declared if own.name == name)
 
+    @classmethod
+    def takes(cls) -> str:
+        """What a law of the family is made of, in words."""
+        return ", ".join(own.name for own in cls.declared) or "no parameters"
+
     @property
     def bounds(self) -> tuple[float, float]:
         """The ends of the support."""
@@ -77,8 +101,12 @@ class Distribution:
         """
         _mark_abstract(cls)
         for own in cls.__dict__.get("declared", ()):
+            key = f"_{own.name}"
+            method = getattr(cls, key, None)
+            if method is not None:
+                setattr(cls, key, _Foremost(method))
             if not hasattr(cls, own.name):
-                setattr(cls, own.name, property(attrgetter(f"_{own.name}")))
+                setattr(cls, own.name, property(attrgetter(key) if method is None else _kept_at(key)))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(

@@ -9,6 +9,7 @@ import numpy as np
 from neglog.distributions.base import Distribution
 
 OUTERMOST = 1e-250  # probability left out in each tail
+SMALLEST, LARGEST = 1e-300, 1e300  # where an integral over positive numbers ends at the latest
 NEAREST_ZERO = 1e-280  # of the mean: where the integral of a mixed law begins
 MOST_TERMS = 2_000_000  # of a sum over a lattice that are all added; of longer ones, blocks
 INNER = (
@@ -124,7 +125,9 @@ def _blocks(f: Callable[[Any], Any], first: float, last: float, step: float) -> 
 def _integrated(f: Callable[[Any], Any], laws: Sequence[Distribution], relative_error: float) -> Integral:
     positive = laws[0].bounds[0] == 0
     edges = {edge for law in laws for edge in _edges(law)}
-    points = np.array(sorted(edge for edge in edges if np.isfinite(edge) and (edge > 0 or not positive)))
+    if positive:  # quantiles beyond all numbers are taken for the last of them
+        edges = {min(max(edge, SMALLEST), LARGEST) for edge in edges if not np.isnan(edge)}
+    points = np.array(sorted(edge for edge in edges if np.isfinite(edge)))
     if not positive:
         return adaptive(f, points, relative_error)
 
@@ -142,8 +145,9 @@ def _edges(law: Distribution) -> list[float]:
         return [*law.icdf(levels), *law.isf(levels)]
     rest = law.sf(0.0)  # beside the atom at 0
     lower, upper = law.icdf(1 - rest + rest * np.array([0.01, 0.1, 0.3])), law.isf(rest * levels)
-    edges = np.array([1e-40 * law.mean(), 1e-3 * lower[0], *lower, *upper])
-    return [NEAREST_ZERO * law.mean(), *edges[edges > NEAREST_ZERO * law.mean()]]
+    size = law.mean() if np.isfinite(law.mean()) else law.isf(0.5 * rest)
+    edges = np.array([1e-40 * size, 1e-3 * lower[0], *lower, *upper])
+    return [NEAREST_ZERO * size, *edges[edges > NEAREST_ZERO * size]]
 
 
 # Gauss-Kronrod 10-21: nodes, Kronrod weights, Gauss weights (for every other node), on [0, 1) of a symmetric rule.

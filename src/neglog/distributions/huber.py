@@ -98,6 +98,14 @@ class Huber(Symmetric):
         centre, tail, total = self._normaliser()
         return self._over_shape(np.square(scale) * (centre + 4 * tail * (1 + 1 / np.square(delta))) / total)
 
+    def exponential_has_mean(self) -> Any:
+        scale, delta = self._known("scale", "delta")
+        return np.asarray(scale) < delta
+
+    def jumps(self) -> tuple[Any, ...]:
+        threshold = self._known("scale") * self._known("delta")
+        return -threshold, threshold
+
     def _entropy(self) -> Any:
         _, tail, total = self._normaliser()
         return self._over_shape(self._constant() + 0.5 + tail / total)

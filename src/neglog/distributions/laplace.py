@@ -36,6 +36,7 @@ class Laplace(Symmetric, Prior):
     traits = Traits(log_concave=("identity",), smooth=False, predicts="median of {y}", settled_by="absolute")
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 2.0, "scale": 0.3}, {"loc": -1e4, "scale": 20.0})
     summary = ("absolute error", "lasso (L1)")
+    kink_slopes = 1.0, 1.0  # by how much the loss grows for each unit of y above and below the prediction
 
     def __init__(self, loc: Value = 0.0, scale: Value = None, *, link: str = "identity") -> None:
         self._state(link=link, loc=loc, scale=scale)
@@ -59,6 +60,9 @@ class Laplace(Symmetric, Prior):
     @quiet
     def variance(self) -> Any:
         return self._over_shape(2 * np.square(self._known("scale")))
+
+    def exponential_has_mean(self) -> Any:
+        return np.asarray(self._known("scale")) < 1
 
     def _entropy(self) -> Any:
         return self._over_shape(1 + np.log(2 * self._known("scale")))

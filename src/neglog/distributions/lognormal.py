@@ -40,6 +40,7 @@ class LogNormal(Noise):
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})
     summary = ("squared log error", "")
+    also = "Log(Gaussian)"  # what it is made of: the same law under two names
 
     def __init__(self, loc: Value = 0.0, scale: Value = None, *, link: str = "identity") -> None:
         self._state(link=link, loc=loc, scale=scale)
@@ -49,6 +50,10 @@ class LogNormal(Noise):
 
     def _constant(self) -> Any:
         return np.log(self._known("scale")) + HALF_LOG_TWO_PI
+
+    @quiet
+    def located(self, y: Any) -> Any:
+        return np.log(y)
 
     def _standardised(self, y: Any) -> Any:
         loc, scale = self._known("loc", "scale")

@@ -50,6 +50,7 @@ class NegativeBinomial(Noise):
         {"mean": 60.0, "dispersion": 0.002, "power": 2.0},
         {"mean": 4.0, "dispersion": 1.5, "power": 1.0},
     )
+    variants = ({"power": 1.0},)
     summary = ("negative binomial deviance", "")
 
     def __init__(self, mean: Value = None, dispersion: Value = None, power: Value = 2.0, *, link: str = "log") -> None:
@@ -59,6 +60,14 @@ class NegativeBinomial(Noise):
     def log_concave(self) -> bool:
         """For power 2, at which the prediction has no part in the shape."""
         return super().log_concave and bool(np.all(np.equal(self.power, 2.0)))
+
+    def cannot_tell(self, rows: int, zeros: int) -> str | None:
+        if self.power is None and "dispersion" in self.modelled:
+            return (
+                f"{self!r}: log(dispersion) + power log(mean) is all that the variance has of them, one sum of the "
+                "same columns, so that a modelled dispersion and an open power cannot be told apart; state power=2.0"
+            )
+        return None
 
     def _gamma(self) -> tuple[Any, Any]:
         """The mean, and the shape of the Gamma law that it has in its place."""

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from neglog import _core
 from neglog.distributions import arrays
 from neglog.distributions.base import Distribution
+from neglog.distributions.censored import Cells
 from neglog.distributions.link import LINKS, Link
-from neglog.distributions.parameters import MODEL, Parameter, Role, kept
+from neglog.distributions.parameters import LOG, MODEL, Parameter, Role, kept
 from neglog.distributions.traits import Traits
 from neglog.typing import Array
 
@@ -23,6 +24,9 @@ class Noise(Distribution):
 
     default_link: ClassVar[str]
     traits: ClassVar[Traits] = Traits()
+    variants: ClassVar[
+        tuple[dict[str, Any], ...]
+    ] = ()  # with other stated parameters, which are noises that people know
     otherwise: ClassVar[str] = ""  # what else may explain a y that this noise cannot
     deviance_per_loss: ClassVar[float | None] = None  # the unit deviance in units of the loss, where there is one
     location: ClassVar[str]  # the parameter that a prediction sets: the first of its role, and so is the next
@@ -42,10 +46,14 @@ class Noise(Distribution):
                 cls.spread = own.name
 
     def _state(self, **values: Any) -> None:
-        if self.spread is not None and isinstance(values[self.spread], str) and values[self.spread] == MODEL:
-            values[self.spread] = None
-            self.__dict__["_modelled"] = self.spread
-        super()._state(**values)
+        modelled = tuple(own.name for own in self._beside if isinstance(values[own.name], str))
+        for name in modelled:
+            if values[name] != MODEL:
+                owner = type(self).__name__
+                raise TypeError(f"{owner}: {name} must be a number, None or {MODEL!r}, not {values[name]!r}")
+        super()._state(**values | dict.fromkeys(modelled))
+        if modelled:
+            self.__dict__["_modelled"] = modelled
         link = values["link"]
         name = link.name if isinstance(link, Link) else link
         if name not in self._links():
@@ -58,15 +66,19 @@ class Noise(Distribution):
         return cls.__name__.lower()
 
     @classmethod
+    def _kernel(cls) -> str:
+        """The name of the native kernel."""
+        return cls._family()
+
+    @classmethod
     def _links(cls) -> list[str]:
-        return _core.links(cls._family())
+        return _core.links(cls._kernel())
 
     @property
-    def modelled(self) -> str | None:
-        """The parameter that was stated as "model": one that trees or a network predict for each row, like the
-        location; None if there is none.
-        """
-        return self.__dict__.get("_modelled")
+    def modelled(self) -> tuple[str, ...]:
+        """The parameters that were stated as "model": predicted for each row, as the location is."""
+        names: tuple[str, ...] = self.__dict__.get("_modelled", ())
+        return names
 
     # ---- what else is declared ---------------------------------------------------------------------------------------
 
@@ -77,9 +89,10 @@ class Noise(Distribution):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The parameters beside the location that are to be estimated."""
+        """The parameters beside the location that are to be estimated, one number for all rows."""
         values = self.__dict__
-        return tuple([name for key, name in self._keys if values[key] is None])
+        modelled = self.modelled
+        return tuple([name for key, name in self._keys if values[key] is None and name not in modelled])
 
     @property
     def locations(self) -> tuple[float, float]:
@@ -100,6 +113,38 @@ class Noise(Distribution):
         """
         return None
 
+    def uncalled_for(self, rows: int, zeros: int, mean: float) -> str | None:
+        """Why nobody would try this noise on so many targets, of which so many are 0, although it is possible."""
+        return None
+
+    def exponential_has_mean(self) -> Any:
+        """Whether e^y has a mean, where y is real: not if its upper tail falls too slowly."""
+        return True
+
+    @property
+    def takes_intercept(self) -> bool:
+        """Whether a fit has an intercept, or what the noise leaves open takes it up."""
+        return self.traits.intercept or not self.unknown
+
+    @property
+    def labelled(self) -> bool:
+        """Whether y holds labels of classes, of which the law knows the numbers."""
+        return self.of_classes
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """The labels in their order, where the noise has to know one; None where not, or where nobody said it yet."""
+        return None
+
+    @property
+    def class_count(self) -> int:
+        """How many classes there are in an order; 0 where there is none, or nobody said how many."""
+        return 0
+
+    def with_classes(self, labels: ArrayLike) -> Self:
+        """The same noise about classes in this order, where it has to know one."""
+        return self
+
     @property
     def of_classes(self) -> bool:
         """Whether y holds labels, and a row has one raw prediction for each."""
@@ -109,6 +154,11 @@ class Noise(Distribution):
     def in_memory_only(self) -> str | None:
         """Why a fit needs its rows in memory, if it does."""
         return None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether there may be something that `cannot_tell`."""
+        return bool(self.unknown)
 
     def cannot_tell(self, rows: int, zeros: int) -> str | None:
         """Why what the noise leaves open cannot be told from so many targets, of which so many are 0; or None."""
@@ -156,22 +206,42 @@ class Noise(Distribution):
         wanted the second derivatives: arrays (rows,), (k, rows) and (k (k + 1) / 2, rows), those of the last in the
         order (0,0), (1,0), (1,1), (2,0), ... of which 0 is the prediction.
         """
-        numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
+        raw = arrays.as_numbers(eta, "eta")
         with np.errstate(all="ignore"):
-            return self._core_joint(self.link.name, numbers, raw, curvature)
+            if isinstance(y, Cells):
+                return self._cell_joint(self.link.name, y, raw, curvature)
+            return self._core_joint(self.link.name, arrays.as_numbers(y, "y"), raw, curvature)
+
+    def _cell_joint(self, link: str, y: Cells, eta: Any, curvature: bool = False) -> tuple[Any, Any, Any]:
+        """The same of cells, for which the core has the default link."""
+        family = f"cells({self._kernel()})"
+        if not _core.links(family):
+            raise TypeError(f"{type(self).__name__} has no probabilities of cells; give it values")
+        if link != self.default_link:
+            if link != "identity":
+                raise ValueError(f"{type(self).__name__} takes cells with the link {self.default_link!r}, not {link!r}")
+            eta = LINKS[self.default_link].forward(eta)
+        lower, upper = self._end_for_kernel(y.lower), self._end_for_kernel(y.upper)
+        return self._native_joint(family, self.default_link, lower, eta, curvature, (upper,))
 
     def _core_joint(self, link: str, y: Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
+        return self._native_joint(self._kernel(), link, y, eta, curvature)
+
+    def _native_joint(
+        self, family: str, link: str, y: Array, eta: Any, curvature: bool, beside: tuple[Any, ...] = ()
+    ) -> tuple[Any, Any, Any]:
+        """What the kernel of this name says; `beside` are arrays that it takes after the raw parameters."""
         parameters = self.raw_parameters()
         shape = arrays.broadcast_shape(y, eta, *parameters)
         variables = 1 + len(parameters)
         nll, slopes = np.empty(shape), np.empty((variables, *shape))
         bends = np.empty((variables * (variables + 1) // 2, *shape)) if curvature else None
         _core.joint(
-            self._family(),
+            family,
             link,
             arrays.native(y, shape),
             arrays.native(eta, shape),
-            [arrays.native(np.asarray(value, float), shape) for value in parameters],
+            [arrays.native(np.asarray(value, float), shape) for value in (*parameters, *beside)],
             nll,
             slopes,
             bends,
@@ -179,14 +249,55 @@ class Noise(Distribution):
         )
         return nll, slopes, bends
 
+    def number(self, name: str) -> tuple[float, bool]:
+        """An estimate by the name that its standard error has, and whether its logarithm has the plainer interval."""
+        return float(self._known(name)), self.parameter(name).raw is LOG
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """What makes the same noise again, beside its parameters and its link."""
+        return {}
+
+    # ---- modelled parameters -----------------------------------------------------------------------------------------
+
+    def modelling(self, *names: str) -> Self:
+        """The same noise with these parameters as "model", beside those that are."""
+        beside = [own.name for own in self.beside_location() if not own.several]
+        unknown = [name for name in names if name not in beside]
+        if unknown:
+            has = f"it has {', '.join(beside)}" if beside else "it has none beside its location"
+            raise ValueError(
+                f"{type(self).__name__} has no parameter {', '.join(unknown)} that could be modelled; {has}"
+            )
+        chosen = tuple(name for name in beside if name in (*self.modelled, *names))
+        return self._replaced(_modelled=chosen, **{f"_{name}": None for name in chosen}) if chosen else self
+
+    @property
+    def as_stated(self) -> dict[str, Any]:
+        """The parameters by name, as a constructor takes them: "model" for those that are modelled."""
+        return self.parameters | dict.fromkeys(self.modelled, MODEL)
+
     def unmodelled(self) -> Self:
-        """The same noise with that parameter merely unknown."""
+        """The same noise with the modelled parameters merely unknown."""
         other = self._replaced()
         other.__dict__.pop("_modelled", None)
         return other
 
+    def _predicted(self, raw: Any) -> tuple[Self, Any]:
+        """The noise with what is modelled at the raw values of each row, and the raw predictions of the location."""
+        if not (raw.ndim and raw.shape[-1] == 1 + len(self.modelled)):
+            raise ValueError(
+                f"{self!r} has {1 + len(self.modelled)} raw predictions for each row, of {self.location}, "
+                f"{', '.join(self.modelled)}, along the last axis; but they have the shape {raw.shape}"
+            )
+        values = {name: self.parameter(name).raw.value(raw[..., 1 + k]) for k, name in enumerate(self.modelled)}
+        return self.unmodelled().estimated(**{name: kept(value) for name, value in values.items()}), raw[..., 0]
+
     def __repr__(self) -> str:
-        text = super().__repr__().replace(f"{self.modelled}=None", f"{self.modelled}={MODEL!r}")
+        text = super().__repr__()
+        for name in self.modelled:
+            for before in "( ":  # of the whole name
+                text = text.replace(f"{before}{name}=None", f"{before}{name}={MODEL!r}")
         return text if self.link.name == self.default_link else f"{text[:-1]}, link={self.link.name!r})"
 
     # ---- the kernel ------------------------------------------------------------------------------------------------
@@ -194,6 +305,22 @@ class Noise(Distribution):
     def _kernel_parameters(self) -> tuple[Any, ...]:
         """The other parameters as the kernel takes them: raw, unless it has a faster form (families.hpp)."""
         return self.raw_parameters()
+
+    def _for_kernel(self, y: Any) -> Any:
+        """y as the kernel takes it: itself, unless the noise is one of a function of y."""
+        return y
+
+    def _end_for_kernel(self, end: Any) -> Any:
+        """An end of a cell as the kernel takes it."""
+        return end
+
+    def located(self, y: Any) -> Any:
+        """y on the scale of the location, where searches begin; NaN where it says nothing about that."""
+        return self._for_kernel(y)
+
+    def jumps(self) -> tuple[Any, ...]:
+        """How far from the location the second derivative of the nll jumps, if it does."""
+        return ()
 
     def _constant(self) -> Any:
         """The part of the nll that depends on neither y nor the prediction."""
@@ -205,15 +332,20 @@ class Noise(Distribution):
         return made_by if made_by else ("identity", self._known(self.location))
 
     def nll(self, y: ArrayLike) -> Any:
-        """-log p(y) in nats, every constant included; +inf outside the support."""
+        """-log p(y) in nats, every constant included; +inf outside the support. Of cells (`nl.censored`), -log of
+        their probability.
+        """
         link, eta = self._raw()
+        if isinstance(y, Cells):
+            with np.errstate(all="ignore"):
+                return self._cell_joint(link, y, eta)[0][()]
         return self._core_nll(link, arrays.as_numbers(y, "y"), eta)
 
     def _core_nll(self, link: str, y: Array, eta: Any) -> Any:
         with np.errstate(all="ignore"):
             parameters, constant = self._kernel_parameters(), self._constant()
         dtype = arrays.output_type(y, eta, *self._others())
-        return arrays.core_nll(self._family(), link, y, eta, parameters, constant, dtype)
+        return arrays.core_nll(self._kernel(), link, y, eta, parameters, constant, dtype)
 
     def _others(self) -> list[Any]:
         """The stated parameters beside the location."""
@@ -222,7 +354,13 @@ class Noise(Distribution):
     # ---- as a function of the raw prediction -----------------------------------------------------------------------
 
     def given(self, eta: ArrayLike) -> Self:
-        """The law of y at the raw prediction `eta`, which it remembers: a mean that rounds to 0 or 1 costs nothing."""
+        """The law of y at the raw prediction `eta`, which it remembers: a mean that rounds to 0 or 1 costs nothing.
+
+        Where parameters are modelled, `eta` has them too, raw, along its last axis: the location first.
+        """
+        if self.modelled:
+            filled, eta = self._predicted(arrays.as_numbers(eta, "eta"))
+            return filled.given(eta)
         raw = kept(arrays.as_numbers(eta, "eta"))
         location = kept(self.link.inverse(raw))
         made_by = {} if self.link.name == "identity" else {"_made_by": (self.link.name, raw)}
@@ -251,6 +389,8 @@ class Noise(Distribution):
         threads: int | None = None,
     ) -> tuple[Any, Any]:
         """The two derivatives alone, which need no normalising constant; `out` takes two arrays to write to."""
+        if isinstance(y, Cells):
+            raise TypeError("of cells take the derivatives from joint, which has them in all raw parameters")
         numbers, raw = arrays.as_numbers(y, "y"), arrays.as_numbers(eta, "eta")
         shape = arrays.broadcast_shape(numbers, raw, *self._kernel_parameters())
         dtype = arrays.output_type(numbers, raw, *self._others())
@@ -279,7 +419,7 @@ class Noise(Distribution):
         """Write them times the weights, and Hessians that are then below `least` as that; or the gradient alone."""
         shape = gradient.shape
         _core.slopes(
-            self._family(),
+            self._kernel(),
             self.link.name,
             expected,
             arrays.native(arrays.as_numbers(y, "y"), shape),
@@ -316,6 +456,11 @@ class Noise(Distribution):
     def loss_scale(self) -> Any:
         """How much loss is one nat: nll = loss / loss_scale + a term without the prediction."""
         return 1.0
+
+    def cell_loss_at(self, eta: Any, y: Cells) -> Any:
+        """The same of cells: of those that are values the loss, of others what they cost beyond certainty."""
+        nats = self.given(eta).nll(y) * self.loss_scale
+        return np.where(y.exact, self.loss_at(eta, np.where(y.exact, y.lower, y.points)), nats)
 
     def loss_at(self, eta: ArrayLike, y: ArrayLike) -> Any:
         """The loss of each y at a raw prediction: half the unit deviance where there is one."""

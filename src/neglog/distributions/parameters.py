@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neglog.distributions.lazy import special
+
 # What a caller may pass for a parameter: a number, an array, or None for "unknown". Kept as a float, a read-only array,
 # or None.
 Value = Any
-MODEL = "model"  # in place of a number: the parameter is predicted for each row, as by neglog.lightgbm.train
+MODEL = "model"  # in place of a number: the parameter is predicted for each row, as the location is
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,12 @@ class Domain:
 REAL = Domain("a finite number", np.isfinite)
 POSITIVE = Domain("> 0 and finite", lambda x: (x > 0) & np.isfinite(x))
 POSITIVE_OR_INFINITE = Domain("> 0", lambda x: x > 0)
+SHARE = Domain("between 0 and 1, neither of them", lambda x: (x > 0) & (x < 1))
 PROBABILITY = Domain("between 0 and 1", lambda x: (x >= 0) & (x <= 1))
+INCREASING = Domain(
+    "finite and increasing",
+    lambda x: np.isfinite(x) & (np.diff(np.atleast_1d(x), prepend=-np.inf) > 0).reshape(np.shape(x)),
+)
 
 
 class Role(Enum):
@@ -39,8 +46,10 @@ class Role(Enum):
 class RawScale:
     """The scale on which solvers, samplers and networks know a parameter."""
 
-    def __init__(self, name: str, forward: Callable[[Any], Any], inverse: Callable[[Any], Any]) -> None:
-        self.name, self._forward, self._inverse = name, forward, inverse
+    def __init__(
+        self, name: str, forward: Callable[[Any], Any], inverse: Callable[[Any], Any], slope: Callable[[Any], Any]
+    ) -> None:
+        self.name, self._forward, self._inverse, self._slope = name, forward, inverse, slope
 
     def raw(self, value: Any) -> Any:
         """The raw value of a parameter."""
@@ -54,7 +63,7 @@ class RawScale:
 
     def slope(self, value: Any) -> Any:
         """How fast the parameter changes with its raw value, there."""
-        return value if self is LOG else np.ones_like(value, float)[()]
+        return self._slope(value)
 
     def __repr__(self) -> str:
         return f"<raw scale {self.name or 'itself'}>"
@@ -63,12 +72,38 @@ class RawScale:
         return _raw_scale, (self.name,)
 
 
-LOG = RawScale("log", np.log, np.exp)
-ITSELF = RawScale("", np.positive, np.positive)
+def _logit(p: Any) -> Any:
+    return special.logit(p)
+
+
+def _expit(raw: Any) -> Any:
+    return special.expit(raw)
+
+
+def _gaps(values: Any) -> Any:
+    return np.concatenate([values[..., :1], np.log(np.diff(values, axis=-1))], axis=-1)
+
+
+def _from_gaps(raw: Any) -> Any:
+    return np.cumsum(np.concatenate([raw[..., :1], np.exp(raw[..., 1:])], axis=-1), axis=-1)
+
+
+def _slopes_of_gaps(values: Any) -> Any:
+    """A row for each number: the first and every gap move all numbers after them."""
+    pace = np.append(1.0, np.diff(values))
+    return np.tril(np.tile(pace, (len(pace), 1)))
+
+
+LOG = RawScale("log", np.log, np.exp, np.positive)
+LOGIT = RawScale("logit", _logit, _expit, lambda p: p * (1 - p))
+ITSELF = RawScale("", np.positive, np.positive, lambda x: np.ones_like(x, float)[()])
+ORDER = RawScale(  # numbers that increase: the first, and the logs of the gaps between them
+    "order", _gaps, _from_gaps, _slopes_of_gaps
+)
 
 
 def _raw_scale(name: str) -> RawScale:
-    return LOG if name == "log" else ITSELF
+    return next(scale for scale in (LOG, LOGIT, ITSELF, ORDER) if scale.name == name)
 
 
 @dataclass(frozen=True)
@@ -89,6 +124,7 @@ class Parameter:
     search     the ends between which a first look goes for an unknown value
     limit      the end that is no failure: as good as another noise, which is then said
     within     the open interval that the raw value lies in, where that is not every number
+    several    it is several numbers, along its last axis
     """
 
     name: str
@@ -100,6 +136,7 @@ class Parameter:
     search: tuple[float, float] | None = None
     limit: Limit | None = None
     within: tuple[float, float] | None = None
+    several: bool = False
 
     @property
     def label(self) -> str:

@@ -24,7 +24,8 @@ def half_deviance(y: ArrayLike, mean: ArrayLike, power: Any) -> Any:
     return out[()]
 
 
-def _unary(function: Callable[[Any, Any], None], x: ArrayLike) -> Any:
+def unary(function: Callable[[Any, Any], None], x: ArrayLike) -> Any:
+    """A function of the core at each number."""
     array = np.ascontiguousarray(x, np.float64)
     out = np.empty(array.shape)
     function(array, out)
@@ -33,12 +34,12 @@ def _unary(function: Callable[[Any, Any], None], x: ArrayLike) -> Any:
 
 def stirling_error(x: ArrayLike) -> Any:
     """log Gamma(x + 1) - [(x + 1/2) log x - x + log(2 pi)/2], what Stirling's formula leaves out."""
-    return _unary(_core.stirling_error, x)
+    return unary(_core.stirling_error, x)
 
 
 def digamma_minus_log(x: ArrayLike) -> Any:
     """digamma(x) - log(x), accurate for large x where the two cancel."""
-    return _unary(_core.stirling_error_slope, x) - 0.5 / np.asarray(x, float)
+    return unary(_core.stirling_error_slope, x) - 0.5 / np.asarray(x, float)
 
 
 def incomplete_gamma(a: Any, x: Any, upper: bool) -> Any:

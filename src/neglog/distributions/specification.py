@@ -1,19 +1,19 @@
-"""Noises and priors as text: "gamma", "tweedie(power=1.5)", "gaussian(scale=2) * laplace(scale=0.1)"."""
+"""Noises and priors as text: "gamma", "hurdle(gamma, p=0.5)", "gaussian(scale=2) * laplace(scale=0.1)"."""
 
 import ast
 from typing import Any
 
-from neglog.distributions.base import Distribution, Prior
+from neglog.distributions.base import Prior
 from neglog.distributions.flat import Flat
 from neglog.distributions.noise import Noise
-from neglog.distributions.registry import FAMILIES
+from neglog.distributions.registry import FAMILIES, WRAPPERS, listed
 
 
 def noise_of(given: str | Noise) -> Noise:
     """A noise, from itself or from its text."""
     law = parsed(given) if isinstance(given, str) else given
     if not isinstance(law, Noise):
-        raise ValueError(f"noise must be one of {_names(Noise)}, but is {given!r}")
+        raise ValueError(f"noise must be one of {listed(Noise)}, but is {given!r}")
     return law
 
 
@@ -23,7 +23,7 @@ def prior_of(given: str | Prior | None) -> Prior:
         return Flat()
     law = parsed(given) if isinstance(given, str) else given
     if not isinstance(law, Prior):
-        raise ValueError(f"prior must be one of {_names(Prior)} or a product of them, but is {given!r}")
+        raise ValueError(f"prior must be one of {listed(Prior)} or a product of them, but is {given!r}")
     return law
 
 
@@ -43,7 +43,8 @@ def _law(node: ast.expr, text: str) -> Any:
         case ast.Name(id=name):
             return _made(name, [], {}, text)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
-            values = [_value(arg, text) for arg in args]
+            inside = 1 if _plain(name) in WRAPPERS else 0  # which take a noise first
+            values = [*(_law(arg, text) for arg in args[:inside]), *(_value(arg, text) for arg in args[inside:])]
             return _made(name, values, {str(k.arg): _value(k.value, text) for k in keywords}, text)
     raise ValueError(f"{text!r} is not a distribution; write one as in 'gamma' or 'tweedie(power=1.5)'")
 
@@ -63,17 +64,16 @@ def _value(node: ast.expr, text: str) -> Any:
     raise ValueError(f"{text!r}: the values of a distribution must be numbers, names in quotes or lists of them")
 
 
-def _made(name: str, values: list[Any], named: dict[str, Any], text: str) -> Distribution:
-    families = {key.replace("_", ""): family for key, family in FAMILIES.items()}
-    family = families.get(name.lower().replace("_", ""))
+def _made(name: str, values: list[Any], named: dict[str, Any], text: str) -> Any:
+    family: Any = (FAMILIES | WRAPPERS).get(_plain(name))
     if family is None:
-        raise ValueError(f"{text!r}: there is no distribution {name!r}; there are {', '.join(sorted(FAMILIES))}")
+        raise ValueError(f"{text!r}: there is no distribution {name!r}; there are {listed()}")
     try:
         return family(*values, **named)
     except TypeError as error:
-        known = ", ".join(own.name for own in family.declared)
-        raise ValueError(f"{text!r}: {family.__name__} takes {known or 'no parameters'} ({error})") from None
+        raise ValueError(f"{text!r}: {family.__name__} takes {family.takes()} ({error})") from None
 
 
-def _names(kind: type) -> str:
-    return ", ".join(name for name, family in sorted(FAMILIES.items()) if issubclass(family, kind))
+def _plain(name: str) -> str:
+    """A name as the registry knows it."""
+    return name.lower().replace("_", "")

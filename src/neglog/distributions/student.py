@@ -76,6 +76,9 @@ class StudentT(Symmetric):
         finite = np.square(scale) * df / (df - 2)
         return self._over_shape(np.where(df > 2, finite, np.where(df > 1, np.inf, np.nan)))
 
+    def exponential_has_mean(self) -> Any:
+        return False
+
     def log_spread_information(self) -> Any:
         return 2 - 6 / (np.asarray(self._known("df")) + 3)
 

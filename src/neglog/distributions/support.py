@@ -54,6 +54,9 @@ COUNTS = Support(
     "y = 0, 1, 2, …", 0.0, ends=(True, False), step=1.0, wanted="counts 0, 1, 2, …", others="are no counts 0, 1, 2, …"
 )
 BINARY = Support("y = 0, 1", 0.0, 1.0, ends=(True, True), step=1.0, wanted="y = 0 or 1", others="are neither 0 nor 1")
+PROPORTIONS = Support(
+    "0 < y < 1", 0.0, 1.0, wanted="0 < y < 1, without the ends", others="are not strictly between 0 and 1"
+)
 SHARES = Support("0 ≤ p ≤ 1", 0.0, 1.0, ends=(True, True), others="are not between 0 and 1")
 
 

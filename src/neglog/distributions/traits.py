@@ -13,6 +13,8 @@ class Traits:
     predicts     what the location is, in words
     settled_by   the accelerator that fits it (likelihood/accelerators.py); None for the solver that takes any noise
     separates    what is told apart where a likelihood has no maximum
+    asks         the parameter that is the question, not an unknown: of several values each is a fit of its own
+    intercept    False: what the noise estimates takes up an intercept, so that a fit has none
     """
 
     log_concave: tuple[str, ...] = ()
@@ -23,3 +25,5 @@ class Traits:
     predicts: str = "mean of {y}"
     settled_by: str | None = None
     separates: str = "the zeros from the others"
+    asks: str | None = None
+    intercept: bool = True

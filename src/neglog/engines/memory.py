@@ -24,7 +24,8 @@ class Loss:
 
     With `open` the pass is joint: `parameters` are raw (formulas.hpp), all of them, and those whose numbers are in
     `open` are found along with the coefficients. They stand after these, and are added to what is given here: the
-    logarithms of the rows' precisions, or nothing.
+    logarithms of the rows' precisions, or nothing. So is what the columns predict of those that are `modelled`, which
+    have a row of coefficients each, after that of the location.
     """
 
     family: str
@@ -35,21 +36,43 @@ class Loss:
         False  # y itself is the last dense column and the loss that of 0: for a scale that is fitted as 1 / scale
     )
     open: tuple[int, ...] | None = None
+    modelled: tuple[int, ...] = ()
+    upper: Numbers | None = None  # y are the lower ends of cells, and these the upper ones
+    ordered: bool = False  # what is open are the edges of ordered classes, of which a row has two (passes.hpp)
+
+    @property
+    def outputs(self) -> int:
+        """How many raw predictions a row has, each with a row of coefficients."""
+        return self.classes + len(self.modelled)
 
     def of_rows(self, rows: Any) -> "Loss":
         """The same for some of the rows."""
-        if all(np.size(values) == 1 for values in self.parameters):
+        if self.upper is None and all(np.size(values) == 1 for values in self.parameters):
             return self
         own = tuple(values if np.size(values) == 1 else values[rows] for values in self.parameters)
-        return replace(self, parameters=own)
+        return replace(
+            self, parameters=own, upper=None if self.upper is None else np.ascontiguousarray(self.upper[rows])
+        )
+
+    @property
+    def arrays(self) -> tuple[Numbers, ...]:
+        """All that goes with the rows beside y and the prediction."""
+        return self.parameters if self.upper is None else (*self.parameters, self.upper)
+
+    def shifted(self, raw: Numbers) -> "Loss":
+        """With these raw values, (rows, modelled), added to those of what is modelled."""
+        own = list(self.parameters)
+        for k, which in enumerate(self.modelled):
+            own[which] = np.ascontiguousarray(own[which] + raw[:, k])
+        return replace(self, parameters=tuple(own))
 
 
 class Memory:
     """A design with a target, row weights and offsets, all in memory.
 
     Coefficients are kept in the core's order: intercept, dense columns (less their centres), response, levels, sparse
-    columns; for classes, one such row after the other; last the raw parameters of the noise that are open. `public` and
-    `native` translate.
+    columns; for classes and for modelled parameters, one such row after the other; last the raw parameters of the noise
+    that are open. `public` and `native` translate. An offset is the location's.
     """
 
     streamed = False  # whether each pass has to read the rows again
@@ -70,7 +93,9 @@ class Memory:
         self.intercept = intercept
         self.rows = design.rows
         self.most_threads = 0  # no limit
-        self.centre = _centres(design, intercept) if centre is None else centre
+        if centre is None:  # without an intercept nothing takes the difference up, unless the caller knows better
+            centre = centres_of(design) if intercept else np.zeros(design.columns)
+        self.centre = centre
         self.places = _places(design, intercept, loss.response)
         self._set_up()
 
@@ -101,17 +126,19 @@ class Memory:
             self.y,
             self.weight,
             self.offset,
-            loss.parameters,
+            loss.arrays,
             loss.open,
             loss.response,
             0.0,
             loss.classes,
+            loss.modelled,
+            loss.ordered,
         )
 
     def _set_up(self) -> None:
         loss = self.loss
         self.columns = self.design.columns + self.intercept + loss.response
-        self.coefficients = self.columns * loss.classes
+        self.coefficients = self.columns * loss.outputs
         self.width = self.coefficients + len(loss.open or ())
         # a slice where the columns stand in a row, which is faster
         plain = len(self.design.blocks) == 1 and not (loss.response and not isinstance(self.design.blocks[0], Dense))
@@ -147,12 +174,19 @@ class Memory:
         return theta, gradient, hessian, *end
 
     def predict(self, theta: Numbers) -> Numbers:
-        """The raw predictions, (rows,) or (rows, classes)."""
-        classes = self.loss.classes
-        eta = np.empty((self.rows, classes) if classes > 1 else self.rows)
-        offset = None if classes > 1 else self.offset
-        _core.predict_rows(self.table, theta[: self.coefficients], classes, offset, eta, self.threads)
-        return eta if classes == 1 or self.offset is None else eta + self.offset.reshape(classes, -1).T
+        """The raw predictions, (rows,), or (rows, outputs) for classes and modelled parameters."""
+        outputs = self.loss.outputs
+        eta = np.empty((self.rows, outputs) if outputs > 1 else self.rows)
+        offset = None if outputs > 1 else self.offset
+        _core.predict_rows(self.table, theta[: self.coefficients], outputs, offset, eta, self.threads)
+        if outputs > 1 and self.offset is not None:
+            eta[:, : self.loss.classes] += self.offset.reshape(self.loss.classes, -1).T
+        return eta
+
+    def predict_location(self, theta: Numbers) -> Numbers:
+        """Those of the location alone, (rows,)."""
+        eta = self.predict(theta)
+        return eta if eta.ndim == 1 else np.ascontiguousarray(eta[:, 0])
 
     def moments(self, centre: float = 0.0) -> Numbers:
         """The Gram matrix of all columns and, last, y - offset - centre, under the row weights."""
@@ -207,6 +241,11 @@ class Memory:
         other._set_up()
         return other
 
+    def with_models(self, count: int) -> Self:
+        """The same rows to predict for, with rows of coefficients for so many parameters beside the location."""
+        modelled = tuple(range(count))
+        return self if self.loss.modelled == modelled else self.with_loss(replace(self.loss, modelled=modelled))
+
     def with_target(self, target: Any) -> Self:
         """The same rows under the loss and the weights that another target of them has."""
         other = self.with_loss(target.loss)
@@ -236,18 +275,21 @@ class Memory:
 
     def take(self, rows: Any, *, recentred: bool = False) -> "Memory":
         """Some of the rows (a slice or row numbers), copied, in the same coordinates or with centres of their own."""
-        loss = self.loss.of_rows(rows)
+        loss, design = self.loss.of_rows(rows), take_rows(self.design, rows)
+        centre = self.centre
+        if recentred:
+            centre = centres_of(design) if self.intercept or centre.any() else np.zeros(design.columns)
         offset = self.offset
         if offset is not None:
             offset = np.ascontiguousarray(offset.reshape(loss.classes, -1)[:, rows]).reshape(-1)
         return Memory(
-            take_rows(self.design, rows),
+            design,
             np.ascontiguousarray(self.y[rows]),
             None if self.weight is None else np.ascontiguousarray(self.weight[rows]),
             offset,
             loss,
             intercept=self.intercept,
-            centre=None if recentred else self.centre,
+            centre=centre,
         )
 
     def sample(self, count: int) -> "Memory":
@@ -257,28 +299,33 @@ class Memory:
     def subset(self, chosen: Numbers, rest: Numbers | None = None) -> tuple["Memory", Numbers]:
         """The same rows with some columns, copied, in the same coordinates; and where its coefficients are among all.
 
-        `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class. The others stay
-        where `rest` says, by default at 0: what they contribute becomes part of the offset.
+        `chosen` is a mask over the coefficients; a column counts as chosen if it is for any class or parameter. The
+        others stay where `rest` says, by default at 0: what they contribute becomes part of the offset, or of the raw
+        values of what is modelled.
         """
         chosen = chosen[: self.coefficients]
-        kept = np.asarray(chosen.reshape(self.loss.classes, self.columns).any(axis=0))
+        outputs, loss = self.loss.outputs, self.loss
+        kept = np.asarray(chosen.reshape(outputs, self.columns).any(axis=0))
         kept[: self.intercept] = True
         columns = np.flatnonzero(kept[self.places])
         offset = self.offset
         if rest is not None and rest.any():
-            held = np.where(np.tile(kept, self.loss.classes), 0.0, rest[: self.coefficients])
-            offset = np.ascontiguousarray(self.predict(held).T).reshape(-1) if held.any() else offset
+            held = np.where(np.tile(kept, outputs), 0.0, rest[: self.coefficients])
+            if held.any():
+                eta = self.predict(held).reshape(self.rows, -1)
+                offset = np.ascontiguousarray(eta[:, : loss.classes].T).reshape(-1)
+                loss = loss.shifted(eta[:, loss.classes :])
         part = Memory(
             take_columns(self.design, columns),
             self.y,
             self.weight,
             offset,
-            self.loss,
+            loss,
             intercept=self.intercept,
             centre=self.centre[columns],
         )
         inside = np.flatnonzero(kept)
-        inside = (np.arange(self.loss.classes)[:, None] * self.columns + inside).reshape(-1)
+        inside = (np.arange(outputs)[:, None] * self.columns + inside).reshape(-1)
         return part, np.append(inside, np.arange(self.coefficients, self.width))
 
     def total_weight(self) -> float:
@@ -288,23 +335,23 @@ class Memory:
     # ---- coefficients ------------------------------------------------------------------------------------------------
 
     def native(self, coef: Any, intercept: Any = 0.0) -> Numbers:
-        """Values per column of the design (by class, if by class), and one for the intercept, in the core's order."""
+        """Values per column of the design (by output, if by output), and one for the intercept, in the core's order."""
         theta = np.zeros(self.width)
-        rows = theta[: self.coefficients].reshape(self.loss.classes, self.columns)
+        rows = theta[: self.coefficients].reshape(self.loss.outputs, self.columns)
         rows[:, self.where] = coef
         if self.intercept:
             rows[:, 0] = intercept
         return theta
 
     def public(self, theta: Numbers) -> tuple[Numbers, Numbers]:
-        """Intercepts (classes,) and coefficients (classes, columns) of the columns as they are, not centred."""
-        rows = theta[: self.coefficients].reshape(self.loss.classes, self.columns)
+        """Intercepts (outputs,) and coefficients (outputs, columns) of the columns as they are, not centred."""
+        rows = theta[: self.coefficients].reshape(self.loss.outputs, self.columns)
         coef = rows[:, self.where]
         if not self.intercept:
             return np.zeros(len(rows)), coef
         intercepts = rows[:, 0] - coef @ self.centre
         return (
-            intercepts - intercepts.mean() if len(rows) > 1 else intercepts
+            intercepts - intercepts.mean() if self.loss.classes > 1 else intercepts
         ), coef  # of classes only differences count
 
 
@@ -330,16 +377,12 @@ def _middle(block: Dense) -> Numbers:
     return np.ascontiguousarray(some[:, some.shape[1] // 2])
 
 
-def _centres(design: Design, intercept: bool) -> Numbers:
-    """About the middle of each dense column, and of sparse ones that have no zeros and are far from 0. Without an
-    intercept there is nothing that could take the difference up.
-    """
-    if intercept and len(design.blocks) == 1 and isinstance(design.blocks[0], Dense):
+def centres_of(design: Design) -> Numbers:
+    """About the middle of each dense column, and of sparse ones that have no zeros and are far from 0."""
+    if len(design.blocks) == 1 and isinstance(design.blocks[0], Dense):
         centre = _middle(design.blocks[0])
         return centre if all_finite(centre) else np.where(np.isfinite(centre), centre, 0.0)
     centre = np.zeros(design.columns)
-    if not intercept:
-        return centre
     start = 0
     for block in design.blocks:
         if isinstance(block, Dense):

@@ -1,4 +1,4 @@
-"""Laplace noise: the exact least absolute deviations, with their certificate."""
+"""Laplace noise, symmetric or not: the exact least absolute deviations and quantiles, with their certificate."""
 
 from typing import Any
 
@@ -15,10 +15,12 @@ ROUNDS = 200  # of scale and coefficients in turn
 
 
 class EngineRows(MemoryRows):
-    """The rows of an engine as the absolute solver asks for them; rows of weight 0 are left out by the caller."""
+    """The rows of an engine as the absolute solver asks for them, and by how much their loss grows above and below a
+    prediction; rows of weight 0 are left out by the caller.
+    """
 
-    def __init__(self, engine: Memory) -> None:
-        self.engine = engine
+    def __init__(self, engine: Memory, slopes: tuple[float, float]) -> None:
+        self.engine, self.slopes = engine, slopes
         self.rows, self.columns, self.weights = engine.rows, engine.columns, engine.weight
         shift = engine.offset
         self.y = np.asarray(engine.y if shift is None else engine.y - shift, np.float64)
@@ -32,10 +34,43 @@ class EngineRows(MemoryRows):
         signs[skip] = 0.0
         return self.engine.transposed(signs if self.weights is None else signs * self.weights), self.rows - len(skip)
 
+    def weighted_sum(self) -> Numbers:
+        """The sum of w x over all rows."""
+        return self.engine.transposed(np.ones(self.rows) if self.weights is None else self.weights)
+
     def take(self, index: Any) -> Rows:
         """The rows with these numbers."""
         weights = np.ones(len(index)) if self.weights is None else self.weights[index]
         return self.engine.dense_rows(index), self.y[index], weights
+
+    def middle(self) -> float:
+        """What a constant prediction would be, were all weights alike."""
+        return middle(self.y, self.slopes)
+
+    def loss(self, residuals: Numbers) -> float:
+        """The sum of their losses, each counted by its weight."""
+        losses = row_losses(residuals, self.slopes)
+        return float(losses.sum() if self.weights is None else self.weights @ losses)
+
+
+def row_losses(residuals: Numbers, slopes: tuple[float, float]) -> Numbers:
+    """What each costs: its absolute value, or the pinball loss."""
+    above, below = slopes
+    if above == below:
+        return above * np.abs(residuals)
+    return np.where(residuals < 0, -below, above) * residuals
+
+
+def middle(y: Numbers, slopes: tuple[float, float]) -> float:
+    """The constant with the least loss: the median, or another quantile."""
+    above, below = slopes
+    return float(np.median(y) if above == below else np.quantile(y, above / (above + below)))
+
+
+def pulls(residuals: Numbers, slopes: tuple[float, float]) -> Numbers:
+    """The slope of each loss, of residual 0 the mean of its two: sign(residual) for the absolute loss."""
+    above, below = slopes
+    return 0.5 * (above + below) * np.sign(residuals) + 0.5 * (above - below)
 
 
 def counted_rows(engine: Memory) -> Memory:
@@ -49,22 +84,21 @@ def solve_absolute(task: Task, near: Answer | None = None) -> Answer:
     """
     target, engine, penalty = task.target, task.engine, task.penalty
     check_link(target)
-    data = EngineRows(counted_rows(engine))
+    data = EngineRows(counted_rows(engine), target.noise.kink_slopes)
     dispersion = target.dispersion()
     if not engine.width:  # nothing to solve for but the scale
-        phi = dispersion.profile(absolute_loss(data, data.y)).dispersion
+        phi = dispersion.profile(data.loss(data.y)).dispersion
         return Answer(np.empty(0), target.filled(phi), True, 0, 0.0, engine, penalty)
     theta: Numbers | None
     phi = target.noise.scale
     if phi is None and near is not None:
         phi = near.noise.scale
     if phi is None:
-        centre = np.median(data.y)
-        phi = dispersion.profile(absolute_loss(data, data.y - centre)).dispersion or 1.0
+        phi = dispersion.profile(data.loss(data.y - data.middle())).dispersion or 1.0
     constant = proven_constant(data, penalty)
     if constant is not None:
         theta = constant.theta
-        phi = dispersion.profile(absolute_loss(data, data.residuals(theta))).dispersion
+        phi = dispersion.profile(data.loss(data.residuals(theta))).dispersion
         answer = Answer(theta, target.filled(phi), phi > 0, 1, 0.0, engine, penalty)
         answer.certificate = constant
         return answer
@@ -74,12 +108,11 @@ def solve_absolute(task: Task, near: Answer | None = None) -> Answer:
     while True:
         rounds += 1
         close = theta is not None
-        solution = least_absolute(
-            data, None, prior_rows(penalty, phi), ridge(penalty, phi), theta, close=close, basis=basis
-        )
+        terms = prior_rows(penalty, phi), ridge(penalty, phi)
+        solution = least_absolute(data, None, *terms, theta, slopes=data.slopes, close=close, basis=basis)
         basis = solution.basis
         theta = at_kinks(solution, penalty, data.rows)
-        following = dispersion.profile(absolute_loss(data, data.residuals(theta))).dispersion
+        following = dispersion.profile(data.loss(data.residuals(theta))).dispersion
         moved = abs(following / phi - 1)
         settled = penalty.flat.all() or moved <= 1e-12
         phi = following
@@ -108,36 +141,39 @@ def check_link(target: Target) -> None:
     """Only the identity makes it a linear programme."""
     if target.noise.link.name != "identity":
         raise ValueError(
-            f"Laplace noise is fitted with the identity link only, but has {target.noise.link.name!r}; "
-            "Huber(delta=0.1) is close to it and takes other links, LogNormal suits multiplicative errors"
+            f"{type(target.noise).__name__} noise is fitted with the identity link only, but has "
+            f"{target.noise.link.name!r}; fit a function of y, such as log(y): its quantiles are that function of "
+            "those of y. Huber(delta=0.1) is close to the median and takes other links"
         )
 
 
 def proven_constant(data: EngineRows, penalty: Any) -> AbsoluteSolution | None:
-    """The solution where one value, such as 0, is that of most targets, and no column moves the median away from it.
+    """The solution where one value, such as 0, is that of most targets, and no column moves the median, or the
+    quantile, away from it.
 
-    Multipliers u = w x'v of the rows at that value, with v so that they balance all others, prove it if none exceeds
-    its weight. The solver would have to sort out all these ties.
+    Multipliers u = w (x'v + the mean of the two slopes of the loss) of the rows at that value, with v so that they
+    balance all others, prove it if none exceeds its slopes. The solver would have to sort out all these ties.
     """
     engine = data.engine
     theta = penalty.centre + penalty.kink
     if not engine.intercept or theta.any():
         return None
-    middle = float(np.median(data.y))
+    middle = data.middle()
     tied = data.y == middle
     if np.count_nonzero(tied) <= data.rows // 2:
         return None
     w = np.ones(data.rows) if data.weights is None else data.weights
-    others = engine.transposed(np.sign(data.y - middle) * w)
+    others = engine.transposed(pulls(data.y - middle, data.slopes) * w)
     balance = engine.with_rows(np.zeros(data.rows), np.where(tied, w, 0.0))
     gram = balance.moments()[:-1, :-1]
     v, off = balanced(others, gram)
     share = balance.predict(v)[tied]
-    if np.max(np.abs(share)) > 1 or off > 1e-9:
+    if np.max(np.abs(share)) > 0.5 * sum(data.slopes) or off > 1e-9:
         return None
     theta[0] = middle
     rows = np.flatnonzero(tied)
-    return constant_solution(theta, float(w @ np.abs(data.y - middle)), rows, w[rows] * share, off)
+    dual = w[rows] * (share + pulls(np.zeros(1), data.slopes))
+    return constant_solution(theta, data.loss(data.y - middle), rows, dual, off)
 
 
 def balanced(others: Numbers, gram: Numbers) -> tuple[Numbers, float]:
@@ -156,12 +192,6 @@ def constant_solution(theta: Numbers, objective: float, tied: Any, dual: Numbers
     """A solution without a basis: all rows that hold it are tied."""
     nothing = np.empty(0)
     return AbsoluteSolution(theta, objective, nothing.astype(int), nothing, tied, dual, 0.0, off, 1, 0, Status.OPTIMAL)
-
-
-def absolute_loss(data: EngineRows, residuals: Numbers) -> float:
-    """The sum of absolute residuals, each counted by its weight."""
-    absolute = np.abs(residuals)
-    return float(absolute.sum() if data.weights is None else data.weights @ absolute)
 
 
 def prior_rows(penalty: Any, phi: float) -> Rows | None:

@@ -1,4 +1,5 @@
-"""The evidence of a Gaussian prior's scale under Laplace noise, one exact fit for each scale that is tried.
+"""The evidence of a Gaussian prior's scale under Laplace noise, symmetric or not, one exact fit for each scale that is
+tried.
 
 The coefficients depend on the scale s of the prior and b of the noise through the ridge q = b / s^2 alone. So q is
 searched: at each, b follows from the residuals and s from both, where otherwise b and the coefficients would be fitted
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.estimation.absolute import EngineRows, absolute_loss, counted_rows, proven_constant
+from neglog.estimation.absolute import EngineRows, counted_rows, proven_constant
 from neglog.estimation.scale_search import Evidence
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
@@ -26,11 +27,11 @@ class AbsoluteEvidence:
 
     def __init__(self, task: Task, unit: Numbers, centre: Numbers) -> None:
         self.task, self.unit, self.centre = task, unit, centre
-        self.data = EngineRows(counted_rows(task.engine))
+        self.data = EngineRows(counted_rows(task.engine), task.target.noise.kink_slopes)
         self.total = task.target.total()
         self.theta: Numbers | None = None
         self.basis: Any = None
-        spread = absolute_loss(self.data, self.data.y - np.median(self.data.y))
+        spread = self.data.loss(self.data.y - self.data.middle())
         self.noise_scale = task.target.dispersion().profile(spread).dispersion or 1.0
         self.values = self._eigenvalues()
 
@@ -66,10 +67,13 @@ class AbsoluteEvidence:
         q = float(np.exp(-2 * place))
         ridge = q * self.unit**2, self.centre
         close = self.theta is not None
-        solution = least_absolute(self.data, None, None, ridge, self.theta, close=close, basis=self.basis)
+        slopes = self.data.slopes
+        solution = least_absolute(
+            self.data, None, None, ridge, self.theta, slopes=slopes, close=close, basis=self.basis
+        )
         theta, self.basis = solution.theta, solution.basis
         self.theta = theta
-        loss = absolute_loss(self.data, self.data.residuals(theta))
+        loss = self.data.loss(self.data.residuals(theta))
         noise = self.task.target.filled(self.task.target.dispersion().profile(loss).dispersion)
         b = self.noise_scale = noise.scale
         per_square = q / b  # 1 / s^2

@@ -1,4 +1,4 @@
-"""Least absolute deviations of rows that are not in memory, exact and with their certificate.
+"""Least absolute deviations, and quantiles, of rows that are not in memory, exact and with their certificate.
 
 The sample says about where the solution is. One pass keeps the rows near it and sums the others by their signs, which
 is all they contribute; the rows kept are solved exactly; another pass proves that no other row changed its sign.
@@ -15,8 +15,11 @@ from neglog.estimation.absolute import (
     balanced,
     check_link,
     constant_solution,
+    middle,
     prior_rows,
+    pulls,
     ridge,
+    row_losses,
     solve_absolute,
 )
 from neglog.estimation.open_directions import column_null
@@ -85,8 +88,8 @@ def _check_size(task: StreamedTask, share: float) -> None:
     cells = share * task.engine.rows * task.engine.columns
     if cells > MOST_CELLS:
         raise MemoryError(
-            f"an exact least absolute fit would keep {share:.1%} of the {task.engine.rows:,} rows in memory; use "
-            "Huber(delta=0.1), which is close to it, or fewer rows"
+            f"an exact least absolute fit would keep {share:.1%} of the {task.engine.rows:,} rows in memory; use fewer "
+            "rows, or for a median Huber(delta=0.1), which is close to it"
         )
 
 
@@ -94,24 +97,22 @@ class Near:
     """The rows near the solution, in memory, and the others summed by their signs."""
 
     def __init__(self, task: StreamedTask, theta: Numbers, level: float) -> None:
-        self.task, self.origin = task, theta
+        self.task, self.origin, self.slopes = task, theta, _slopes(task)
         self.others, self.far, X, y, w, numbers = task.total(rows_near, theta, level)
         self.rows = DenseRows(np.concatenate(X), np.concatenate(y), np.concatenate(w))
         self.numbers = np.concatenate(numbers)
 
     def loss(self, theta: Numbers) -> float:
         """Of all rows, as long as the others keep their signs."""
-        return float(
-            self.rows.weights @ np.abs(self.rows.y - self.rows.X @ theta)
-            + self.far
-            - self.others @ (theta - self.origin)
-        )
+        near = row_losses(self.rows.y - self.rows.X @ theta, self.slopes)
+        return float(self.rows.weights @ near + self.far - self.others @ (theta - self.origin))
 
     def solved(self, theta: Numbers, phi: float) -> tuple[Numbers, float, Any, bool]:
         """Coefficients and scale in turn."""
         penalty, dispersion = self.task.penalty, self.task.target.dispersion()
         for _ in range(ROUNDS):
-            solution = least_absolute(self.rows, -self.others, prior_rows(penalty, phi), ridge(penalty, phi), theta)
+            terms = -self.others, prior_rows(penalty, phi), ridge(penalty, phi)
+            solution = least_absolute(self.rows, *terms, theta, slopes=self.slopes)
             theta = at_kinks(solution, penalty, self.rows.rows)
             following = dispersion.profile(self.loss(theta)).dispersion
             settled = bool(penalty.flat.all() or abs(following / phi - 1) <= 1e-12)
@@ -137,21 +138,28 @@ def _weights(task: Task) -> Numbers:
     return np.ones(task.engine.rows) if task.engine.weight is None else np.asarray(task.engine.weight)
 
 
+def _slopes(task: Task) -> tuple[float, float]:
+    """By how much the loss grows above and below a prediction."""
+    above, below = task.target.noise.kink_slopes
+    return above, below
+
+
 def absolute_loss(task: Task, theta: Numbers) -> float:
-    """The weighted sum of absolute residuals."""
-    return float(_weights(task) @ np.abs(task.engine.y - task.engine.predict(theta)))
+    """The weighted sum of the losses."""
+    return float(_weights(task) @ row_losses(task.engine.y - task.engine.predict(theta), _slopes(task)))
 
 
 def rows_near(task: PieceTask, theta: Numbers, level: float) -> tuple[Any, ...]:
-    """Rows with small residuals as they are; of the others the sums of w sign(residual) x and of w |residual|."""
+    """Rows with small residuals as they are; of the others the sums of slope x and of the loss, each times w."""
     engine, w = task.engine, _weights(task)
     residuals = engine.y - engine.predict(theta)
     far = np.abs(residuals) > level
-    signs = np.where(far, np.sign(residuals) * w, 0.0)
+    slopes = np.where(far, pulls(residuals, _slopes(task)) * w, 0.0)
     near = np.flatnonzero(~far & (w > 0))
     y = engine.y if engine.offset is None else engine.y - engine.offset
     numbers = [task.numbers[near]]
-    return engine.transposed(signs), float(signs @ residuals), [engine.dense_rows(near)], [y[near]], [w[near]], numbers
+    sums = engine.transposed(slopes), float(slopes @ residuals)
+    return *sums, [engine.dense_rows(near)], [y[near]], [w[near]], numbers
 
 
 def changed_signs(task: Task, before: Numbers, after: Numbers, level: float) -> tuple[int, float]:
@@ -159,39 +167,41 @@ def changed_signs(task: Task, before: Numbers, after: Numbers, level: float) -> 
     engine, w = task.engine, _weights(task)
     old, new = engine.y - engine.predict(before), engine.y - engine.predict(after)
     wrong = (np.abs(old) > level) & (np.sign(new) != np.sign(old)) & (w > 0)
-    return int(np.count_nonzero(wrong)), float(w @ np.abs(new))
+    return int(np.count_nonzero(wrong)), float(w @ row_losses(new, _slopes(task)))
 
 
-def tied_sums(task: Task, middle: float) -> tuple[Numbers, Numbers, int, float]:
-    """Sums for the proof that the median is the solution: see `balanced`."""
-    engine, w = task.engine, _weights(task)
+def tied_sums(task: Task, value: float) -> tuple[Numbers, Numbers, int, float]:
+    """Sums for the proof that this value, the median or another quantile, is the solution: see `balanced`."""
+    engine, w, slopes = task.engine, _weights(task), _slopes(task)
     y = engine.y if engine.offset is None else engine.y - engine.offset
-    tied = y == middle
+    tied = y == value
     gram = engine.with_rows(np.zeros(engine.rows), np.where(tied, w, 0.0)).on_one_thread().moments()[:-1, :-1]
-    return engine.transposed(np.sign(y - middle) * w), gram, int(np.count_nonzero(tied)), float(w @ np.abs(y - middle))
+    others, loss = engine.transposed(pulls(y - value, slopes) * w), float(w @ row_losses(y - value, slopes))
+    return others, gram, int(np.count_nonzero(tied)), loss
 
 
-def largest_share(task: Task, middle: float, v: Numbers) -> Extremes:
+def largest_share(task: Task, value: float, v: Numbers) -> Extremes:
     """The multipliers of the tied rows."""
     engine = task.engine
     y = engine.y if engine.offset is None else engine.y - engine.offset
     balance = engine.with_rows(np.zeros(engine.rows), np.ones(engine.rows)).on_one_thread()
-    share = balance.predict(v)[y == middle]
+    share = balance.predict(v)[y == value]
     return Extremes(float(np.min(share, initial=0.0)), float(np.max(share, initial=0.0)))
 
 
 def _constant(task: StreamedTask, small: Task) -> Any:
-    """The solution where most targets have one value, if no column moves the median away from it."""
+    """The solution where most targets have one value, if no column moves the median, or the quantile, away from it."""
     theta = task.penalty.centre + task.penalty.kink
     y = small.target.y if small.engine.offset is None else small.target.y - small.engine.offset
-    middle = float(np.median(y))
-    if not task.engine.intercept or theta.any() or np.count_nonzero(y == middle) <= len(y) // 2:
+    slopes = _slopes(task)
+    value = middle(y, slopes)
+    if not task.engine.intercept or theta.any() or np.count_nonzero(y == value) <= len(y) // 2:
         return None
-    others, gram, tied, loss = task.total(tied_sums, middle)
+    others, gram, tied, loss = task.total(tied_sums, value)
     v, off = balanced(others, gram)
-    ends = task.total(largest_share, middle, v)
-    if max(-ends.least, ends.largest) > 1 or off > 1e-9 or 2 * tied <= task.engine.rows:
+    ends = task.total(largest_share, value, v)
+    if max(-ends.least, ends.largest) > 0.5 * sum(slopes) or off > 1e-9 or 2 * tied <= task.engine.rows:
         return None
-    theta[0] = middle
+    theta[0] = value
     nothing = np.empty(0)
     return constant_solution(theta, loss, nothing.astype(int), nothing, off)

@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from neglog.estimation.modelled_limits import is_endless, note_limits, note_runaways
 from neglog.estimation.open_directions import ask_columns
 from neglog.estimation.separation import separating_direction
+from neglog.estimation.solve import solve
+from neglog.likelihood.accelerators import merely_open
 from neglog.likelihood.link_domain import domain_of
 from neglog.likelihood.messages import involved_columns, listed
 from neglog.likelihood.targets import LEAST_SUM
@@ -15,6 +18,8 @@ from neglog.typing import Numbers
 SPARE = 4  # rows beyond the number of columns that are asked whether columns reach every y
 NEARLY = 1e-12  # of y: what is left of it where columns do
 ROUGHLY = 1e-5  # the same by normal equations, which are less exact and ten times as fast
+NARROW = 1e10  # times rounding: a spread that is so small beside y, of a search that did not end, is on its way to 0
+PILED = 0.1  # of the rows, where as many have the same y
 MANY = 14  # Newton steps that a maximum hardly ever needs, but a likelihood that rises for ever does
 
 
@@ -23,6 +28,8 @@ def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
 
     With a prior whose scale was learned, the noise's scale was found along with it, whatever the columns could do.
     """
+    if task.target.noise.modelled:
+        _look_at_models(task, answer)
     long = answer.before + answer.iterations >= MANY
     if learned and not long:  # the last of many fits had a warm start
         long = _size(task) == 0 or not task.varies()
@@ -62,6 +69,23 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
     )
 
 
+def _look_at_models(task: Task, answer: Answer) -> None:
+    """Where parameters are modelled, a search without an end is asked what one value for all rows would have been."""
+    note_limits(task, answer)
+    answer.converged &= not is_endless(task, answer)
+    if answer.converged:
+        return
+    flat = merely_open(task.in_memory())
+    found = solve(flat)
+    diagnose(flat, found)
+    if found.notes and not found.converged:
+        answer.notes += found.notes
+        return
+    noise = found.noise
+    levels = {name: float(noise.parameter(name).raw.raw(getattr(noise, name))) for name in answer.noise.modelled}
+    note_runaways(task, answer, levels)
+
+
 def _leaves_domain(task: Task, answer: Answer) -> bool:
     """Whether the search ended at predictions that the link has no means for, which it then says."""
     domain = domain_of(task.target.loss)
@@ -69,7 +93,7 @@ def _leaves_domain(task: Task, answer: Answer) -> bool:
         return False
     rows = task.in_memory()
     counted = True if rows.target.w is None else rows.target.w > 0
-    margins = domain.margins(rows.engine.predict(answer.theta))
+    margins = domain.margins(rows.engine.predict_location(answer.theta))
     begun = answer.converged or np.isfinite(answer.decrement)
     outside = np.flatnonzero(~(margins >= 0 if begun else margins > 0) & counted)
     if not len(outside):
@@ -124,6 +148,11 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
             f"the posterior grows without end; this fit is a local optimum only. State "
             f"{name}=..., or let the scale of the prior be learned: Gaussian()."
         )
+    elif not answer.converged and target.vanished(answer.noise, NARROW * size) and (pile := _pile(task)) is not None:
+        sentence = (
+            f"There is no maximum of the likelihood: {pile}, and the density of the {noise} noise grows without end "
+            f"where its {name} shrinks around them. State {name}=..., or use a noise that has mass there."
+        )
     else:
         return
     answer.converged, answer.degenerate = False, True
@@ -139,6 +168,15 @@ def _through_all(name: str, noise: str, who: str = "The fit passes") -> str:
     )
 
 
+def _pile(task: Task) -> str | None:
+    """How many rows have the y that most have, if these are many."""
+    target = task.in_memory().target
+    y = target.raw if target.w is None else target.raw[target.w > 0]
+    values, counts = np.unique(y, return_counts=True)
+    most = int(np.argmax(counts))
+    return f"{counts[most]:,} of {len(y):,} targets are {values[most]:.6g}" if counts[most] > PILED * len(y) else None
+
+
 def _size(task: Task) -> float:
     """The largest y, as it is fitted, of the rows that count; less the offset where that is a part of it."""
     target = task.target
@@ -146,9 +184,9 @@ def _size(task: Task) -> float:
         ends = task.sums.extremes
         y = target.transformed(np.array([ends.least, ends.largest]))
     elif task.engine.offset is not None and target.noise.link.name == "identity":
-        y = (target.y - task.engine.offset)[slice(None) if target.w is None else target.w > 0]
+        y = (target.located - task.engine.offset)[slice(None) if target.w is None else target.w > 0]
     else:
-        y = target.y if target.w is None else target.y[target.w > 0]
+        y = target.located if target.w is None else target.located[target.w > 0]
     return float(np.max(np.abs(y), initial=0.0))
 
 
@@ -171,13 +209,14 @@ def _reaches_all(task: Task) -> bool:
     theta = np.linalg.lstsq(X / scale, wanted, rcond=None)[0] / scale
     if _left(X, wanted, theta) > NEARLY * size:
         return False
-    left = _links_of(some, counted) - engine.with_rows(engine.y, np.ones(engine.rows)).predict(theta)[counted]
+    whole = engine.with_models(0).with_rows(engine.y, np.ones(engine.rows))
+    left = _links_of(some, counted) - whole.predict(theta)[counted]
     return bool(np.max(np.abs(left)) <= NEARLY * size)
 
 
 def _links_of(task: Task, rows: Numbers) -> Numbers:
     """The raw predictions at which the locations of these rows are their y, less the offset."""
-    wanted = np.asarray(task.target.noise.link.forward(task.target.y[rows]), np.float64)
+    wanted = np.asarray(task.target.noise.link.forward(task.target.located[rows]), np.float64)
     return wanted if task.engine.offset is None else wanted - task.engine.offset[rows]
 
 

@@ -3,7 +3,7 @@
 A search begins at a robust fit, looks roughly over the open parameters there, and goes on by Newton's method in all of
 it: on a sample of the rows first, by the guide (families.hpp) where the curvature is not positive, by proximal steps
 under Laplace priors. A parameter that runs to the limit that its family declares is held there, and the noise that it
-then is is named.
+then is is named. What is modelled has coefficients among the others, and begins as if it were the same in all rows.
 """
 
 from dataclasses import replace
@@ -14,12 +14,16 @@ import numpy as np
 from neglog.distributions import Huber
 from neglog.distributions.parameters import LOG, Parameter
 from neglog.estimation.huber import solve_huber
+from neglog.estimation.modelled_start import as_predicted
+from neglog.estimation.open_directions import column_null
 from neglog.estimation.smooth import minimise_absolute, minimise_smooth, solve_general, start
 from neglog.likelihood.accelerated import HuberTarget
+from neglog.likelihood.accelerators import merely_open
 from neglog.likelihood.joint import joint_engine, joint_sums
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
+from neglog.solvers.systems import SINGULAR
 from neglog.typing import Numbers
 
 LOOKED_AT = 1000  # rows at which values of the open parameters are looked over
@@ -36,6 +40,8 @@ def solve_joint(task: Task, near: Answer | None = None) -> Answer:
     for own in task.target.opened:
         if own.limit is not None and _is_far(own, getattr(answer.noise, own.name)):
             answer = _at_limit(task, own, answer)
+            if own.name in answer.at_limit:
+                break  # and the others were looked at there
     return answer
 
 
@@ -50,7 +56,9 @@ def _answered(task: Task, near: Answer | None) -> Answer:
         return _answered(task, None)
     found = solution.point.theta
     noise = target.at(found[n:])
-    null = None if solution.null is None else solution.null[:n]
+    null = None if solution.null is None else _of_coefficients(solution.null[:n])
+    if null is None and target.noise.modelled and solution.pivot <= SINGULAR:  # found late, on the way of the guide
+        null = column_null(task)
     return Answer(
         found[:n],
         noise,
@@ -63,6 +71,12 @@ def _answered(task: Task, near: Answer | None) -> Answer:
         solution.stuck,
         solution.before,
     )
+
+
+def _of_coefficients(null: Numbers) -> Numbers | None:
+    """Directions that the columns leave open: not those in which parameters alone had no curvature where it began."""
+    inside = null[:, np.abs(null).max(axis=0, initial=0.0) > 1e-8]
+    return inside if inside.shape[1] else None
 
 
 def _opened(task: Task) -> Any:
@@ -84,8 +98,13 @@ def _widened(penalty: Penalty, count: int) -> Penalty:
 def _begin(task: Task) -> Numbers:
     """Coefficients, and the best of some values of the open parameters there."""
     some = task.in_memory()
+    if task.target.noise.modelled:
+        flat = merely_open(some)
+        begun, columns = _begin(flat), some.engine.columns
+        answer = as_predicted(task, flat, begun[:columns], flat.target.at(begun[columns:]))
+        return np.append(answer.theta, task.target.raw_of(answer.noise))
     theta = _coefficients(some)
-    step = max(1, some.engine.rows // LOOKED_AT)
+    step = max(1, some.engine.rows // (LOOKED_AT if some.target.cheap else LOOKED_AT // 10))
     rows = np.arange(0, some.engine.rows, step)
     target = some.target.taken(rows)
     eta = (some.engine if step == 1 else some.engine.take(rows)).predict(theta)
@@ -98,22 +117,27 @@ def _coefficients(task: Task) -> Numbers:
     anywhere = target.locations[0] < 0 and target.noise.link.name == "identity"
     if not anywhere or not engine.columns:
         return start(task)
-    if task.penalty.smooth:
-        rows = task.sample()
-        some = task if rows is None else task.taken(np.arange(engine.rows)[rows])
-        own = HuberTarget(Huber(), some.target.raw, some.target.w, some.target.p)
-        here = replace(some, target=own, engine=some.engine.with_target(own), tol=0.1)
+    rows = task.sample()
+    some = task if rows is None else task.taken(np.arange(engine.rows)[rows])
+    told = np.flatnonzero(np.isfinite(some.target.on_location_scale))
+    if task.penalty.smooth and len(told):
+        some = some if len(told) == some.engine.rows else some.taken(told)
+        own = HuberTarget(Huber(), some.target.on_location_scale, some.target.w, some.target.p)
+        here = replace(some, target=own, engine=some.engine.under(own.loss, own.y, own.weight), tol=0.1)
         found = solve_huber(here, own).theta
         if np.isfinite(found).all():
             return found
     theta = task.penalty.centre + task.penalty.kink
     if engine.intercept:
-        theta[0] = _median(target.raw if engine.offset is None else target.raw - engine.offset, target.w)
+        theta[0] = _median(target.on_location_scale - (0.0 if engine.offset is None else engine.offset), target.w)
     return theta
 
 
 def _median(values: Numbers, w: Numbers | None) -> float:
-    """Of rows that count by their weights."""
+    """Of rows that count by their weights, and say something."""
+    told = np.isfinite(values)
+    if not told.all():
+        values, w = values[told], None if w is None else w[told]
     if w is None:
         return float(np.median(values))
     order = np.argsort(values)
@@ -123,16 +147,29 @@ def _median(values: Numbers, w: Numbers | None) -> float:
 
 def _looked_over(target: Target, eta: Numbers) -> Numbers:
     """The raw values, of some, at which these rows cost least."""
-    spread = 1.0
-    if target.locations[0] < 0:
-        away = np.abs(target.raw - np.asarray(target.noise.link.inverse(eta)))
-        spread = _median(away, target.w) * 1.4826 or float(np.average(away, weights=target.w)) or 1.0
+    begin = target.begin(eta)
+    if begin is not None:
+        return begin
+    spread = _spread(target, eta)
     axes = [_values(own, spread if own.name == target.measure else None) for own in target.opened]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
     law = target.at(grid[:, None, :]).with_precision(target.p).given(eta)
     with np.errstate(all="ignore"):
         nats = np.asarray(law.nll(target.raw)) @ (np.ones(len(eta)) if target.w is None else target.w)
     return np.asarray(grid[int(np.nanargmin(np.where(np.isfinite(nats), nats, np.inf)))])
+
+
+def _spread(target: Target, eta: Numbers) -> float | None:
+    """About as far as y lies from these predictions: by residuals, or by the loss where the spread divides that."""
+    if target.locations[0] < 0:
+        away = np.abs(target.on_location_scale - np.asarray(target.noise.link.inverse(eta)))
+        return _median(away, target.w) * 1.4826 or float(np.nanmean(away)) or 1.0
+    if not target.noise.traits.divided:  # a dispersion without a unit is about one, a shape may be anything
+        return 1.0 if target.measure and target.noise.parameter(target.measure).precision < 0 else None
+    with np.errstate(all="ignore"):
+        dispersion = 2 * float(np.average(target.noise.loss_at(eta, target.points), weights=target.w))
+        spread = float(dispersion ** -target.noise.parameter(target.measure).precision) if dispersion > 0 else 1.0
+    return spread if 0 < spread < np.inf else None
 
 
 def _values(own: Parameter, spread: float | None) -> Numbers:
@@ -163,7 +200,10 @@ def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
     target = task.target.with_noise(task.target.noise.with_(**{own.name: own.limit.value}))
     here = replace(task, target=target, engine=task.engine.with_target(target))
     theta = answer.theta if np.isfinite(answer.theta).all() else None
-    held = _answered(here, None) if target.open else solve_general(here, theta)
+    if target.noise.modelled:
+        held = _answered(here, replace(answer, noise=answer.noise.with_(**{own.name: own.limit.value})))
+    else:
+        held = solve_joint(here) if target.open else solve_general(here, theta)
     if _turns_back(task, own, held):  # so far out all is flat, and a search that came from there saw no slope
         inside = _inside(own)
         answer = _answered(task, replace(held, noise=held.noise.with_(**{own.name: inside})))
@@ -171,7 +211,7 @@ def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
     if answer.converged and found < limit - SAME and not _is_far(own, getattr(answer.noise, own.name), 1.0):
         return answer
     noise = type(answer.noise).__name__
-    held.at_limit = (*answer.at_limit, own.name)
+    held.at_limit = (*held.at_limit, own.name)
     held.iterations += answer.iterations
     held.notes.append(
         f"The {own.name} of the {noise} noise went to its limit, {own.limit.value:g}: to these data it is as good as "

@@ -17,7 +17,7 @@ from neglog.estimation.learned_ridge import Learned, Ridge, group_numbers, natur
 from neglog.estimation.size import refuse_too_many
 from neglog.estimation.solve import solve
 from neglog.likelihood.accelerated import HuberTarget
-from neglog.likelihood.prior_terms import make_penalty
+from neglog.likelihood.prior_terms import make_penalty, penalty_of_each
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Task
 from neglog.likelihood.tweedie import Compound
@@ -47,6 +47,11 @@ def learn(task: Task, prior: Any, standardize: bool | None) -> Learned:
     if engine.streamed:
         return _learn_from_sample(task, prior, standardize)
     units = column_spreads(engine, task.target.w) if standardize in (None, True) else np.ones(engine.design.columns)
+    if isinstance(prior, Laplace) and task.target.noise.modelled:
+        raise ValueError(
+            f"{task.target.noise!r}: the scale of a Laplace prior is not learned where parameters are modelled, whose "
+            "coefficients have another unit; state scale=..., or take Gaussian(), of which each learns its own"
+        )
     if not isinstance(prior, Laplace):
         refuse_too_many(task, learned=True)
     held = _holding(task, prior, units)
@@ -90,9 +95,12 @@ def _holding(task: Task, prior: Any, units: Numbers) -> Task | None:
 def _learn_from_sample(task: Task, prior: Any, standardize: bool | None) -> Learned:
     """The scale from the rows in memory, then the fit of all: more rows make the scale little surer."""
     small = task.in_memory()
-    prior = learn(small, prior, standardize).prior
-    task = replace(task, penalty=make_penalty(prior, task.engine))
+    learned = learn(small, prior, standardize)
+    prior, others = learned.prior, learned.answer.priors
+    penalty = penalty_of_each([prior, *others], task.engine) if others else make_penalty(prior, task.engine)
+    task = replace(task, penalty=penalty)
     answer = solve(task)
+    answer.priors = others
     answer.notes.append(f"The scale of the prior was learned from a sample of {small.engine.rows:,} rows.")
     return Learned(task, answer, prior)
 

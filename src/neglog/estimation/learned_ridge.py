@@ -48,9 +48,12 @@ def group_numbers(prior: Any, engine: Memory) -> Numbers:
 
 
 class Ridge:
-    """A Gaussian prior of unknown scale, one for each group."""
+    """A Gaussian prior of unknown scale, one for each group, and of these again for each parameter that is modelled."""
 
     def __init__(self, task: Task, prior: Any, units: Numbers, groups: Numbers) -> None:
+        modelled = task.target.noise.modelled
+        if modelled:
+            groups = groups + (int(groups.max()) + 1) * np.arange(1 + len(modelled))[:, None]
         self.task, self.prior, self.units, self.groups = task, prior, units, groups
         self.count = int(groups.max()) + 1
         self.loc = np.broadcast_to(np.asarray(prior.loc, float), units.shape) / units
@@ -65,21 +68,27 @@ class Ridge:
 
     def finished(self, scales: Numbers, answer: Answer, task: Task) -> Learned:
         """With the prior on the coefficients as they are."""
-        own = scales[self.groups] / self.units
-        return Learned(task, answer, Gaussian(self.loc if self.loc.any() else 0.0, one_if_equal(own)))
+        own = np.atleast_2d(scales[self.groups] / self.units)
+        first, *others = (Gaussian(self.loc if self.loc.any() else 0.0, one_if_equal(row)) for row in own)
+        answer.priors = tuple(others)
+        return Learned(task, answer, first)
 
-    def note(self, answer: Answer, scales: Numbers, low: float, high: float) -> None:
+    def note(self, answer: Answer, scales: Numbers, low: Any, high: Any) -> None:
         """Say so where the search ended at an edge."""
-        if scales.max() <= 1.01 * low:
-            answer.notes.append(
-                "The data support no effect of the columns: the scale of the prior ended at its lower edge, where all "
-                "coefficients are nearly 0."
-            )
-        if scales.max() >= 0.99 * high:
-            answer.notes.append(
-                "The scale of the prior ended at its upper edge: the data hold no coefficient back, as where columns "
-                "separate the target; state a scale."
-            )
+        small, large = scales <= 1.01 * low, scales >= 0.99 * high
+        modelled = self.task.target.noise.modelled
+        for name, own in zip(("", *modelled), np.atleast_2d(self.groups), strict=True):
+            on, of = (f" on the {name}" if name else "", f" of the {name}" if name else "")
+            if small[own].all():
+                answer.notes.append(
+                    f"The data support no effect of the columns{on}: the scale of the prior ended at its lower edge, "
+                    f"where all coefficients{of} are nearly 0."
+                )
+            if large[own].any():
+                answer.notes.append(
+                    f"The scale of the prior{of} ended at its upper edge: the data hold no coefficient back, as where "
+                    "columns separate the target; state a scale."
+                )
 
     # ---- least squares: everything from one Gram matrix ----------------------------------------------------------
 
@@ -172,6 +181,8 @@ class Ridge:
         if self.count == 1 and not self.task.target.bends:
             return self._by_exact_fits()
         start = np.full(self.count, natural_scale(self.task))
+        if self.task.target.noise.modelled:
+            start[self.groups[1:].ravel()] = 1.0  # in units of a logarithm, or whatever the raw scale has
         for factor in (1.0, 0.1, 0.1):  # a prior so weak may leave a fit without an end
             start *= factor
             task = replace(self.task, penalty=self.penalty(start))
@@ -181,11 +192,12 @@ class Ridge:
         first, following = self._evidence(task, answer, start)
         low, high = self._range()
         if answer.converged:  # the noise may be next to nothing beside the effects
-            high = max(high, 10 * float(following.max()))
+            most = following if np.ndim(high) else float(following.max())
+            high = np.maximum(high, 10 * most)
         if np.all(following <= NOTHING * low):
             return self._without_effects(answer, low, high)
         if self.count == 1:
-            answer, scales = self._maximum(first, answer, low, high)
+            answer, scales = self._maximum(first, answer, float(low), float(high))
         else:
             answer, scales = self._fixed_point(np.clip(following, low, high), answer, low, high)
         task = replace(self.task, penalty=self.penalty(scales))
@@ -193,9 +205,9 @@ class Ridge:
         self.note(answer, scales, low, high)
         return self.finished(scales, answer, task)
 
-    def _without_effects(self, answer: Answer, low: float, high: float) -> Learned:
+    def _without_effects(self, answer: Answer, low: Any, high: Any) -> Learned:
         """All coefficients are at 0, and so under any stronger prior."""
-        scales = np.full(self.count, low)
+        scales = np.zeros(self.count) + low
         task = replace(self.task, penalty=self.penalty(scales))
         answer = replace(answer, penalty=task.penalty)
         self.note(answer, scales, low, high)
@@ -221,15 +233,21 @@ class Ridge:
         self.note(answer, scales, float(low), float(high))
         return self.finished(scales, answer, task)
 
-    def _range(self) -> tuple[float, float]:
-        """Where scales are looked for: about the standard error of a coefficient that only the data hold."""
+    def _range(self) -> tuple[Any, Any]:
+        """Where scales are looked for: about the standard error of a coefficient that only the data hold; where
+        parameters are modelled, for each group by the coefficients of its own.
+        """
         assert self.information is not None
-        unit = self.task.engine.native(self.units)
-        information = self.information.diagonal()[unit > 0] / unit[unit > 0] ** 2
-        if not np.max(information, initial=0.0) > 0:
+        engine = self.task.engine
+        unit = engine.native(self.units)
+        information = np.where(unit > 0, self.information.diagonal() / np.where(unit > 0, unit, 1.0) ** 2, 0.0)
+        most: Any = np.max(information, initial=0.0)
+        if self.task.target.noise.modelled:
+            of_rows = information.reshape(-1, engine.columns).max(axis=1)
+            most = np.repeat(of_rows, self.count // len(of_rows))
+        if not np.all(most > 0):
             raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
-        low, high = np.array(RANGE) / np.sqrt(np.max(information))
-        return float(low), float(high)
+        return RANGE[0] / np.sqrt(most), RANGE[1] / np.sqrt(most)
 
     def _step(self, scales: Numbers, near: Answer | None) -> tuple[Answer, Evidence, Numbers]:
         """The fit at these scales, its evidence, and the scales that MacKay's rule gives next."""
@@ -243,16 +261,21 @@ class Ridge:
         objective = joint.objective(target)
         if not task.objective(task.engine).steady:  # a curvature that jumps says little; its expectation does not
             objective.expected = True
-        point = objective.at(answer.theta, True)
-        assert point.hessian is not None
-        self.information = point.hessian - np.diag(task.penalty.bend)
-        covariance, volume = _variances(point.hessian, joint)
+        n = len(answer.theta)
+        if task.target.noise.takes_intercept:
+            hessian = objective.at(answer.theta, True).hessian
+        else:  # what takes its place is integrated as an intercept would be
+            hessian = joint.curvature().matrix
+        assert hessian is not None
+        self.information = hessian[:n, :n] - np.diag(task.penalty.bend)
+        variances, volume = _variances(hessian, joint)
+        covariance = variances[:n]
         held = task.penalty.bend > 0
         nll = joint.nll(answer.theta, target) if self.count == 1 else 0.0
         value = nll + task.penalty.quadratic(answer.theta)[0]
         evidence = -value + 0.5 * volume + 0.5 * float(np.sum(np.log(task.penalty.bend[held])))
-        classes, columns = task.engine.loss.classes, task.engine.columns
-        native = np.zeros((classes, columns), int)
+        outputs, columns = task.engine.loss.outputs, task.engine.columns
+        native = np.zeros((outputs, columns), int)
         native[:, task.engine.places] = self.groups + 1
         group = native.reshape(-1)
         effective = np.bincount(group, 1 - task.penalty.bend * covariance, self.count + 1)[1:]
@@ -279,7 +302,7 @@ class Ridge:
         found, place = best_scale(at, first, math.log(low), math.log(high))
         return found.answer, np.exp([place])
 
-    def _fixed_point(self, scales: Numbers, answer: Answer, low: float, high: float) -> tuple[Answer, Numbers]:
+    def _fixed_point(self, scales: Numbers, answer: Answer, low: Any, high: Any) -> tuple[Answer, Numbers]:
         """MacKay's rule until no scale moves."""
         for _ in range(STEPS):
             answer, _, following = self._step(scales, answer)
@@ -311,6 +334,11 @@ def _variances(hessian: Numbers, joint: Joint) -> tuple[Numbers, float]:
     found = None if joint.task.engine.loss.classes > 1 else _by_cholesky(hessian)
     if found is not None:
         return found
+    if joint.task.target.noise.modelled and not np.linalg.eigvalsh(hessian)[0] > 0:
+        raise ValueError(
+            f"{joint.answer.noise!r}: the scale of the prior cannot be learned, because under a weak one the fit has "
+            "no maximum: the columns predict rows so well that their spread has none. State scale=..., or model fewer"
+        )
     root, volume = whitened(hessian, joint)  # which leaves directions out, or names them
     return np.sum(root**2, axis=1), volume
 

@@ -34,15 +34,23 @@ def ask_columns(task: Task, answer: Answer) -> None:
 
 def column_null(task: Task) -> Numbers | None:
     """The directions in which no prediction changes and no prior holds; None if there are none."""
-    gram = task.engine.moments()[:-1, :-1]
-    gram[np.diag_indices(len(gram))] += task.penalty.bend + task.penalty.strength
-    return newton_step(gram, np.zeros(len(gram))).null
+    engine = task.engine
+    columns, held = engine.columns, task.penalty.bend + task.penalty.strength
+    moments, parts = engine.moments()[:-1, :-1], []
+    for start in range(0, engine.coefficients, columns or 1):  # of each row of coefficients
+        gram = moments.copy()
+        gram[np.diag_indices(columns)] += held[start : start + columns]
+        null = newton_step(gram, np.zeros(columns)).null
+        if null is not None:
+            parts.append(np.zeros((engine.coefficients, null.shape[1])))
+            parts[-1][start : start + columns] = null
+    return np.concatenate(parts, axis=1) if parts else None
 
 
 def _exact(task: Task) -> Numbers | None:
     """Coefficients whose predictions are y in every row that counts, if there are any."""
     engine = task.engine
-    if task.target.noise.link.name != "identity":
+    if task.target.noise.link.name != "identity" or engine.loss.outputs > 1:
         return None
     gram = engine.moments()
     theta = newton_step(gram[:-1, :-1], -gram[:-1, -1]).x

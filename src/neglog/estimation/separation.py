@@ -2,12 +2,15 @@
 
 A direction v separates if moving along it makes no row less likely and some row more so. For yes and no that is
 (2 y - 1) x'v >= 0 for every row; for counts x'v <= 0 where y = 0 and x'v = 0 elsewhere; for classes x'(v_y - v_k) >= 0
-for every other class k. A linear programme finds one, or proves that there is none.
+for every other class k; for ordered ones x'v between what the two edges of the class move by. A linear programme finds
+one, or proves that there is none.
 """
 
 import numpy as np
 
 from neglog.distributions.noise import Noise
+from neglog.likelihood.accelerators import merely_open
+from neglog.likelihood.ordered import OrderedClasses
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 
@@ -23,8 +26,14 @@ def separating_direction(task: Task) -> Numbers | None:
     """A direction among the unpenalised coefficients, in the core's order, along which the nll falls for ever.
 
     Some of the rows are looked at first: where they are not separated, all of them are not either. Else rows that speak
-    against what was found are added until none does, which takes few rounds.
+    against what was found are added until none does, which takes few rounds. Where parameters are modelled, the
+    location alone is asked, of rows in memory.
     """
+    if isinstance(task.target, OrderedClasses):
+        return _between_edges(task)
+    if task.target.noise.modelled:
+        found = None if task.engine.streamed else separating_direction(merely_open(task))
+        return None if found is None else np.append(found, np.zeros(task.engine.coefficients - len(found)))
     flat, loss, noise = task.penalty.flat, task.target.loss, task.target.noise
     endless = noise.of_classes or any(_towards(noise, end) for end in noise.certain)
     if not endless or not flat.any():
@@ -47,6 +56,31 @@ def separating_direction(task: Task) -> Numbers | None:
             return direction if not direction[~flat].any() else None
         X, y = (np.concatenate(parts) for parts in zip((X, y), *against, strict=True))
     return None
+
+
+def _between_edges(task: Task) -> Numbers | None:
+    """Of ordered classes, whose edges move along."""
+    some, flat = task.in_memory(), task.penalty.flat
+    edges = len(some.target.open)
+    rows = np.arange(some.engine.rows) if some.engine.weight is None else np.flatnonzero(some.engine.weight)
+    if not (edges and flat.any()) or len(rows) < task.engine.rows:
+        return None
+    direction = np.zeros(len(flat))
+    for step in (max(1, len(rows) // SOME), 1):
+        X, y, inside = _dense(some, rows[::step], flat)
+        if 2 * len(y) * (len(inside) + edges) > MOST:
+            return None
+        scale, unit = _sizes(X), np.eye(edges)
+        below, above = y < edges, y > 0
+        own = y.astype(int)
+        gains = np.vstack(
+            [np.hstack([-X[below] / scale, unit[own[below]]]), np.hstack([X[above] / scale, -unit[own[above] - 1]])]
+        )
+        found = _programme(gains / np.maximum(np.abs(gains).max(axis=1, keepdims=True), 1e-300), gains[:0])
+        if found is None:
+            return None
+        direction[inside] = found[: len(inside)] / scale
+    return direction
 
 
 def rows_against(task: Task, flat: Numbers, direction: Numbers, size: float) -> list[tuple[Numbers, Numbers]]:

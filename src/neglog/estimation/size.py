@@ -25,8 +25,9 @@ def refuse_too_many(task: Task, *, learned: bool = False) -> None:
     if not task.target.bends and _operations(engine.rows, engine.width) > (EXACT_LEARNED if learned else EXACT):
         what = "a learned prior, which needs several fits" if learned else "that"
         raise ValueError(
-            f"Laplace noise is fitted exactly, and {engine.rows:,} rows of {engine.width:,} coefficients are too many "
-            f"for {what}{_factor(task)}; Huber noise is close to it and takes more columns"
+            f"{type(task.target.noise).__name__} noise is fitted exactly, and {engine.rows:,} rows of "
+            f"{engine.width:,} coefficients are too many for {what}{_factor(task)}; a smooth loss such as Huber's "
+            "takes more columns"
         )
 
 

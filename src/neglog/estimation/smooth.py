@@ -69,7 +69,7 @@ def _within(task: Task, solution: Solution, domain: Domain) -> Answer:
 
 def minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solution:
     """Smooth priors: on a sample of the rows first. Its curvature then serves for all rows, which need gradients."""
-    matrix, before = None, 0
+    matrix, before, begin = None, 0, theta
     rows = task.sample()
     if rows is not None:
         first = newton(task.objective(task.engine.take(rows), rows), theta, 0.3, 25)
@@ -78,6 +78,8 @@ def minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solutio
             matrix = first.point.hessian if first.null is None else None  # or the sample does not know all columns
         before = first.iterations
     solution = finish(objective, theta, matrix, task.tol, task.max_iter)
+    if before and not np.isfinite(solution.point.value):  # other rows may have no mean where those of the sample have
+        solution = newton(objective, begin, task.tol, task.max_iter)
     solution.before = before
     return solution
 
@@ -116,7 +118,7 @@ def minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solut
         theta = solution.point.theta  # columns that are nearly dependent need their Gram matrix
     if wide:
         return working_set(task).solve(task.penalty, objective.at(theta, False), task.tol, task.max_iter)
-    matrix, before = None, 0
+    matrix, before, begin = None, 0, theta
     rows = task.sample()
     if rows is not None:
         first = proximal_newton(task.objective(engine.take(rows), rows), theta, 0.3, 25)
@@ -124,6 +126,8 @@ def minimise_absolute(task: Task, objective: Objective, theta: Numbers) -> Solut
             theta, matrix = first.point.theta, first.matrix
         before = first.iterations
     solution = proximal_newton(objective, theta, task.tol, task.max_iter, matrix)
+    if before and not np.isfinite(solution.point.value):
+        solution = proximal_newton(objective, begin, task.tol, task.max_iter, None)
     solution.before = before
     return solution
 

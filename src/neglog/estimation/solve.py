@@ -10,11 +10,13 @@ from neglog.estimation.absolute import solve_absolute
 from neglog.estimation.absolute_in_pieces import solve_absolute_pieces
 from neglog.estimation.huber import solve_huber, solve_stated
 from neglog.estimation.joint_newton import solve_joint
+from neglog.estimation.modelled_start import as_predicted
 from neglog.estimation.size import refuse_too_many
 from neglog.estimation.smooth import WIDE, answer_of, solve_general
 from neglog.estimation.threshold import solve_threshold
 from neglog.estimation.tweedie_power import solve_power, solve_ridged
 from neglog.likelihood.accelerated import Absolutes, HuberTarget
+from neglog.likelihood.accelerators import merely_open
 from neglog.likelihood.task import Answer, Task
 from neglog.likelihood.tweedie import Compound
 from neglog.solvers.lasso import proximal_newton
@@ -27,6 +29,7 @@ from neglog.typing import Numbers
 FEW_COLUMNS = 100  # coefficients that are never too many
 FEW = 30_000  # numbers in X up to which least squares go through the rows like other losses
 LOST = 1e-6  # of the squares of y: squares of residuals below this have lost digits
+ROUGH = 1e-2  # posterior standard deviations from the optimum that do for a start
 MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 
 
@@ -38,6 +41,8 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     if task.engine.width > FEW_COLUMNS:
         refuse_too_many(task)
     theta = None if near is None else near.theta
+    if target.noise.modelled:
+        return solve_joint(task, _unmodelled(task) if near is None else near)
     if isinstance(target, Compound) and target.noise.power is None:
         return solve_power(task, near)
     if isinstance(target, Compound) and target.ridged:
@@ -55,6 +60,15 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
     if target.open and not target.profiled:
         return solve_joint(task, near)
     return solve_general(task, theta, curvature)
+
+
+def _unmodelled(task: Task) -> Answer:
+    """The answer where what is modelled is the same in all rows, or in some of them: where to begin."""
+    some, rows = task.in_memory(), None if task.engine.streamed else task.sample()
+    flat = merely_open(some if rows is None else some.taken(np.arange(some.engine.rows)[rows]))
+    flat.tol = max(flat.tol, ROUGH)
+    found = solve(flat)
+    return as_predicted(task, flat, found.theta, found.noise)
 
 
 # ---- least squares ---------------------------------------------------------------------------------------------------

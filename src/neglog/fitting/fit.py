@@ -5,24 +5,29 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.design import check_index, is_formula, opened_formula, read, row_count, split
+from neglog.design import check_index, declared_order, is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Prior
+from neglog.distributions.censored import Cells, NamedCells, cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.engines.blas import quiet_blas
-from neglog.engines.memory import Memory
+from neglog.engines.memory import Memory, centres_of
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
 from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
+from neglog.fitting.several import fit_several, questions
 from neglog.likelihood.accelerators import make_target
+from neglog.likelihood.modelled import check_columns
+from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.row_values import (
     ConvergenceWarning,
@@ -67,7 +72,11 @@ def fit(
                    Dask or Spark dataframe; y and the next four are then names of columns
     y              one value per row, or the name of a column of X, or a formula such as "y ~ a + log(b)", if formulaic
                    is installed; so are the next four, but for the formula
-    noise          what y does around the prediction; parameters that are None are estimated
+    noise          what y does around the prediction; parameters that are None are estimated, and those that are "model"
+                   are predicted for each row by the same columns, with coefficients and a prior like the location's:
+                   `fit.predictors`. Several quantiles, AsymmetricLaplace(quantile=[0.1, 0.5, 0.9]), are as many fits,
+                   each exact, and come back as one `QuantileFit`; its predictions are put in order row by row, so that
+                   they do not cross
     prior          Flat(), Gaussian(scale=...), Laplace(scale=...) or their product; one scale or one per coefficient,
                    inf for none. The intercept has none. A scale that is None is learned: of Gaussian() by maximum
                    evidence (and with it the scale of a Gaussian noise, if that is open), for each of its `groups` if
@@ -95,6 +104,13 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    several = questions(noise)
+    if several is not None:
+        rows: dict[str, Any] = {**given, "missing": missing, "rare": rare, "intercept": intercept}
+        search: dict[str, Any] = {"standardize": standardize, "tol": tol, "max_iter": max_iter}
+        places: dict[str, Any] = {"engine": engine, "cache": cache, "progress": progress}
+        one = partial(fit, X, y, prior=prior, **rows, **search, **places)
+        return fit_several(several, lambda own: one(noise=own))  # type: ignore[return-value]  # but reads like one
     source, stated = opened_source(X, engine), prior
     if source is not None:
         _check_settings(prior, tol, max_iter)
@@ -119,7 +135,7 @@ def fit(
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                     task.engine.design.check_finite()
                 diagnose(task, answer, learned=is_open(stated))
-    named = {what: value for what, value in {"y": y, **given}.items() if isinstance(value, str)}
+    named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     result = FitOfRows(task, answer, prior, named)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
@@ -166,27 +182,45 @@ def prepare(
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
     _check_settings(prior, tol, max_iter)
-    classes = isinstance(noise, Noise) and noise.of_classes
+    labels, classes = isinstance(noise, Noise) and noise.labelled, isinstance(noise, Noise) and noise.of_classes
+    if labels and noise.classes is None:
+        noise = noise.with_classes(order) if (order := declared_order(X, y)) is not None else noise
     by_class = given["offset"] if classes else None
     if by_class is not None:
         check_index(X, by_class, "offset")
     given = {**given, "offset": None if classes else given["offset"]}
-    design, values = opened(X, y, given, classes, isinstance(prior, Flat), missing, rare, intercept)
+    y, given = with_ends(y, given)
+    own = not isinstance(noise, Noise) or noise.takes_intercept
+    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare, intercept or not own)
+    intercept = intercept and own
+    if isinstance(noise, Noise):
+        check_columns(noise, design.columns)
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one row must count")
-    target = make_target(noise, values["y"], weight, checked(values["precision"], "precision"))
+    target = make_target(noise, cells_of(values), weight, checked(values["precision"], "precision"))
     shift = combined_offset(noise, values["offset"], values["exposure"])
     loss = target.loss
-    if classes and weight is not None:
-        check_counted_classes(np.unique(np.asarray(values["y"])[weight > 0]).tolist(), loss.classes)
+    if labels:
+        notes = order_notes(noise, target.classes.tolist())  # type: ignore[attr-defined]
+        design = replace(design, notes=(*design.notes, *notes)) if notes else design
+    if labels and weight is not None:
+        check_counted_classes(np.unique(np.asarray(values["y"])[weight > 0]).tolist(), len(target.classes))  # type: ignore[attr-defined]
     if by_class is not None:
         shift = class_offsets(by_class, design.rows, loss.classes)
-    engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept)
+    centre = None if own else centres_of(design)  # the noise takes up what they add
+    engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept, centre=centre)
     penalty = make_penalty(prior, engine)
     if engine.width > WIDE and (isinstance(prior, Laplace) or not penalty.smooth):
         design.check_finite()  # a lasso over many columns looks at few of them, and may never meet what is no number
     return Task(target, engine, penalty, tol, max_iter).counting()
+
+
+def with_ends(y: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What is read as y, and what beside it: of cells, their lower ends and what tells the upper ones."""
+    if isinstance(y, NamedCells):
+        return y.ends["y"], {**given, **y.ends}
+    return (y.lower, {**given, "upper": y.upper}) if isinstance(y, Cells) else (y, given)
 
 
 def opened(

@@ -161,7 +161,7 @@ def _answers(task: Task, grid: Numbers | None, n: int, ratio: float | None) -> t
     """The fits; the grid is made from the gradient where all penalised coefficients are at their kinks."""
     unit = (task.penalty.strength > 0).astype(float)
     target = task.target
-    if not target.bends or (target.open and not target.profiled):
+    if not target.bends or target.noise.modelled or (target.open and not target.profiled):
         return _one_by_one(task, unit, grid, n, ratio)
     squares = target.squares
     wide = task.engine.width > WIDE

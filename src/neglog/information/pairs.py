@@ -14,6 +14,7 @@ from neglog.distributions import (
     Flat,
     Gamma,
     Gaussian,
+    InverseGaussian,
     Laplace,
     LogNormal,
     Poisson,
@@ -229,7 +230,12 @@ CLOSED: dict[tuple[type, type], Closed] = {
 
 
 def _plain(law: Distribution) -> Distribution:
-    """A Tweedie law with power 0 or 2 (or 1 with unit dispersion) as the family it is."""
+    """A Tweedie law with power 0 or 2 (or 1 with unit dispersion) as the family it is; the inverse Gaussian as Tweedie
+    of power 3, whose closed forms are below.
+    """
+    if isinstance(law, InverseGaussian):
+        mean, dispersion = law._known("mean", "dispersion")
+        return Tweedie(mean, 3.0, dispersion)
     if isinstance(law, Tweedie) and np.ndim(law.power) == 0:
         mean, power, dispersion = law._known("mean", "power", "dispersion")
         if power == 0:

@@ -12,7 +12,16 @@ import numpy as np
 from neglog.distributions.lazy import special
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import ONE, Loss
-from neglog.likelihood.targets import ALL, LEAST_SUM, NOTHING, Target, require, require_amounts, require_squares
+from neglog.likelihood.targets import (
+    ALL,
+    LEAST_SUM,
+    NOTHING,
+    Target,
+    require,
+    require_amounts,
+    require_inside,
+    require_squares,
+)
 from neglog.solvers.dispersion import Dispersion, GammaDispersion, Known, Proportional
 from neglog.typing import Numbers
 
@@ -49,6 +58,7 @@ class Squares(Dispersed):
 
     def check(self) -> None:
         require_squares(self.noise, self.raw)
+        require_inside(self.noise, self.raw)
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         if self.noise.scale is not None:
@@ -67,14 +77,27 @@ class LogSquares(Squares):
 
     def check(self) -> None:
         require_amounts(self.noise, self.raw)
-        self.y = self.transformed(self.raw)
 
     def transformed(self, y: Numbers) -> Numbers:
         return np.asarray(np.log(y))
 
+    @property
+    def on_location_scale(self) -> Numbers:
+        return self.y
+
 
 class Absolutes(Dispersed):
-    """Laplace: the dispersion is the scale."""
+    """Laplace, symmetric or not: the dispersion is the scale."""
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(self.kernel, self.noise.link.name, self._at_scale(1.0))
+
+    def _at_scale(self, scale: float) -> tuple[Numbers, ...]:
+        return tuple(np.full(1, value) for value in self.noise.estimated(scale=scale)._kernel_parameters())
+
+    def check(self) -> None:
+        require_inside(self.noise, self.raw)
 
     def dispersion(self, rows: Any = ALL) -> Dispersion:
         return Known(self.noise.scale) if self.noise.scale is not None else Proportional(self.total(rows=rows))
@@ -93,18 +116,19 @@ class Absolutes(Dispersed):
 
 
 class InformedAbsolutes(Absolutes):
-    """Laplace with the scale as part of the loss. The information of a row is (p / scale)^2, where the loss goes with
-    p / scale: neither the scale nor the precision can be taken out of the sum over rows as it can for the loss.
+    """Laplace with the scale as part of the loss. The information of a row goes with (p / scale)^2, where the loss goes
+    with p / scale: neither the scale nor the precision can be taken out of the sum over rows as it can for the loss.
     """
 
     @property
     def loss(self) -> Loss:
-        return self.sharpened(Loss(self.kernel, self.noise.link.name, (np.full(1, 1 / self.noise.scale),)))
+        return self.sharpened(Loss(self.kernel, self.noise.link.name, self._at_scale(self.noise.scale)))
 
     def sharpened(self, loss: Loss) -> Loss:
         if loss.open is not None:
             return super().sharpened(loss)
-        return loss if self.p is None else replace(loss, parameters=(loss.parameters[0] * self.p,))
+        sharpness, *rest = loss.parameters
+        return loss if self.p is None else replace(loss, parameters=(sharpness * self.p, *rest))
 
     @property
     def weight(self) -> Numbers | None:
@@ -119,6 +143,7 @@ class HuberTarget(Target):
 
     def check(self) -> None:
         require_squares(self.noise, self.raw)
+        require_inside(self.noise, self.raw)
 
     def at_threshold(self, delta: float) -> "HuberTarget":
         """The same target with the threshold stated."""

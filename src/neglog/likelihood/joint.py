@@ -27,7 +27,7 @@ class Curvature:
 
 def joint_engine(engine: Memory, target: Target) -> Memory:
     """The rows in memory under the nll in coefficients and all that is open."""
-    return engine.under(target.joint_loss(), target.raw, target.w)
+    return engine.under(target.joint_loss(), target.joint_y, target.w)
 
 
 def joint_sums(task: Task, theta: Numbers, v: Numbers, curvature: bool) -> tuple[float, Numbers, Numbers | None]:
@@ -135,27 +135,30 @@ class Joint:
     # ---- from the core's order to people's ---------------------------------------------------------------------------
 
     def public_names(self) -> tuple[str, ...]:
-        """Intercept, coefficients, then the noise; for classes, one class after the other."""
+        """Intercept, coefficients, those of what is modelled, then what is open; for classes, one after the other."""
         engine = self.task.engine
         own = ("intercept",) * engine.intercept + engine.design.names
         if engine.loss.classes > 1:
             labels = self.task.target.classes  # type: ignore[attr-defined]
             return tuple(f"{label}: {name}" for label in labels for name in own)
-        return own + self.labels
+        modelled = tuple(f"{label}: {name}" for label in self.task.target.noise.modelled for name in own)
+        return own + modelled + self.labels
 
     def public_matrix(self) -> Numbers:
         """What takes (theta, v) to the values of `public_names`: columns as they are, not centred."""
         engine = self.task.engine
-        columns, classes = engine.columns, engine.loss.classes
+        columns, classes, outputs = engine.columns, engine.loss.classes, engine.loss.outputs
         one = np.zeros((columns, columns))
         first = int(engine.intercept)
         one[np.arange(first, columns), engine.places] = 1.0
         if engine.intercept:
             one[0, 0] = 1.0
             one[0, engine.places] = -engine.centre
-        size = columns * classes + len(self.names)
+        size = columns * outputs + len(self.names)
         matrix = np.eye(size)
-        for k in range(classes):
+        if self.names and not engine.intercept:  # the first of the edges takes up what centres add
+            matrix[columns * outputs, engine.places] = engine.centre
+        for k in range(outputs):
             matrix[k * columns : (k + 1) * columns, k * columns : (k + 1) * columns] = one
         if classes > 1:  # of classes only differences count where nothing else holds them
             for j in np.flatnonzero(np.append(np.ones(first, bool), self._flat_columns())):

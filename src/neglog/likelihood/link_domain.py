@@ -6,12 +6,13 @@ from functools import lru_cache
 import numpy as np
 
 from neglog import _core
-from neglog.engines.memory import ONE, Loss, Memory
+from neglog.engines.memory import Loss, Memory
 from neglog.solvers.interior import Wall
 from neglog.typing import Numbers
 
 MOST = 20_000_000  # numbers that a linear programme may have
 PROBES = np.array([-1.0, 0.5, 2.0])  # raw predictions that tell the domains of all links apart
+SEEN = np.array([[1.0], [0.5]])  # of which every support has one
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,18 @@ class Domain:
 
 def domain_of(loss: Loss) -> Domain | None:
     """The domain of a loss that has one: asked of its kernel, which is infinite outside."""
-    if loss.classes > 1:
+    if loss.classes > 1 or loss.upper is not None:  # cells go with links that take every prediction
         return None
     return _domain(loss.family, loss.link, tuple(values.item(0) for values in loss.parameters))
 
 
 @lru_cache(maxsize=256)
 def _domain(family: str, link: str, parameters: tuple[float, ...]) -> Domain | None:
-    nll = np.empty(len(PROBES))
-    _core.nll(family, link, ONE, PROBES, [np.full(1, value) for value in parameters], np.zeros(1), nll, 1)
-    below, within, above = np.isposinf(nll)
+    y, raw = (np.ascontiguousarray(values).ravel() for values in np.broadcast_arrays(SEEN, PROBES))
+    nll = np.empty(len(y))
+    _core.nll(family, link, y, raw, [np.full(1, value) for value in parameters], np.zeros(1), nll, 1)
+    one, half = np.isposinf(nll.reshape(len(SEEN), -1))
+    below, within, above = one & half
     if not (below or within or above):
         return None
     return Domain(0.0 if below else -np.inf, 0.0 if within else 1.0 if above else np.inf)

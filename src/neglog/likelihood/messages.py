@@ -43,7 +43,7 @@ def _beyond_numbers(task: Task, answer: Answer) -> str:
     target, link = task.in_memory().target, answer.noise.link.name
     where = "where the search began" if answer.iterations == 0 else f"after {answer.iterations} iterations"
     start = f"The likelihood or its curvature is beyond the range of numbers {where}: "
-    size = float(np.max(np.abs(target.y), initial=0.0))
+    size = float(np.max(np.abs(target.located), initial=0.0))
     if size == 0:
         return (
             f"{start}every y is 0, which is not the mean of any raw prediction of the {link} link. Take another link."
@@ -66,7 +66,7 @@ def _collinear(task: Task, null: Numbers) -> str:
 def involved_columns(task: Task, directions: Numbers) -> list[str]:
     """The names of the columns that take part in these directions (in the core's order)."""
     engine = task.engine
-    size = np.abs(directions).reshape(engine.loss.classes, engine.columns, -1).max(axis=(0, 2))
+    size = np.abs(directions).reshape(engine.loss.outputs, engine.columns, -1).max(axis=(0, 2))
     spread = size[engine.places] if engine.design.columns else np.empty(0)
     if not spread.size:
         return []

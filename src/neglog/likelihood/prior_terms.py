@@ -1,5 +1,6 @@
 """A prior as a solver needs it: terms per coefficient."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from neglog.distributions.base import Prior
 from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
 from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
 
 LEAST = 1e-153  # scale of a Gaussian prior, whose square is used
 
@@ -45,6 +47,17 @@ def make_penalty(prior: Prior, engine: Memory) -> Penalty:
         else:
             strength, kink = engine.native(1 / scale), middle
     return Penalty(bend, centre, strength, kink)
+
+
+def penalty_of_each(priors: Sequence[Prior], engine: Memory) -> Penalty:
+    """The same of several priors, one for each row of coefficients."""
+    parts, columns = [make_penalty(prior, engine) for prior in priors], engine.columns
+    places = np.repeat(np.arange(len(parts)), columns)
+
+    def chosen(name: str) -> Numbers:
+        return np.choose(places, [getattr(part, name) for part in parts])
+
+    return Penalty(chosen("bend"), chosen("centre"), chosen("strength"), chosen("kink"))
 
 
 def _per_column(prior: Any, name: str, design: Design) -> Any:

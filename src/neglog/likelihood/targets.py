@@ -13,6 +13,7 @@ import numpy as np
 from neglog.design.faults import first_rows
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import Parameter
+from neglog.distributions.support import REALS
 from neglog.engines.memory import Loss
 from neglog.solvers.dispersion import Dispersion, Known
 from neglog.typing import Numbers
@@ -28,12 +29,14 @@ class Target:
     None where all ones.
     """
 
+    cheap = True  # whether the nll of a row takes nanoseconds, not microseconds
     profiled = False  # whether all that is open is a dispersion whose best value the sum of the loss tells
 
     def __init__(self, noise: Any, y: Numbers, w: Numbers | None, p: Numbers | None) -> None:
         self.noise, self.raw, self.w, self.p = noise, y, w, p
         self.y = y
         self.check()
+        self.y = self.transformed(y)
 
     def check(self) -> None:
         """Refuse a y that the noise cannot explain."""
@@ -58,9 +61,29 @@ class Target:
         other.y = self.transformed(y)
         return other
 
+    @property
+    def points(self) -> Numbers:
+        """A number for each y as it was given: of a cell, one that lies in it."""
+        return np.asarray(self.raw)
+
+    @property
+    def located(self) -> Numbers:
+        """Where each y lies, as it is fitted: of a cell, whose ends may be infinite, a number in it."""
+        return self.y
+
+    @property
+    def joint_y(self) -> Numbers:
+        """What the joint pass sees as y."""
+        return np.asarray(self.noise._for_kernel(self.raw))
+
     def transformed(self, y: Numbers) -> Numbers:
         """What is fitted in the place of y."""
-        return y
+        return np.asarray(self.noise._for_kernel(y))
+
+    @property
+    def on_location_scale(self) -> Numbers:
+        """y on the scale of the location, where searches begin; NaN where it says nothing about that."""
+        return np.asarray(self.noise.located(self.points))
 
     def with_noise(self, noise: Any) -> Any:
         """The same rows under another noise of the family; nothing is checked again."""
@@ -73,7 +96,7 @@ class Target:
     @property
     def kernel(self) -> str:
         """The name of the native kernel."""
-        return str(self.noise._family())
+        return str(self.noise._kernel())
 
     @property
     def bends(self) -> bool:
@@ -152,13 +175,20 @@ class Target:
         """What the family declares of the open parameters."""
         return tuple(own for own in self.noise.beside_location() if own.name in self.open)
 
+    def places(self) -> list[int]:
+        """Where what is open stands among the raw parameters that `Noise.joint` knows."""
+        return [k for k, own in enumerate(self.noise.beside_location()) if own.name in self.open]
+
     def joint_loss(self) -> Loss:
-        """The kernel in all raw parameters, of which the open ones stand after the coefficients."""
+        """The kernel in all raw parameters, of which the open ones stand after the coefficients, those of modelled ones
+        among these.
+        """
         own = self.noise.beside_location()
-        opened = self.open
-        values = tuple(np.zeros(1) if q.name in opened else np.full(1, self._raw(q)) for q in own)
-        found = tuple(k for k, q in enumerate(own) if q.name in opened)
-        loss = Loss(str(self.noise._family()), self.noise.link.name, values, open=found)
+        opened, modelled = self.open, self.noise.modelled
+        found = (*opened, *modelled)
+        values = tuple(np.zeros(1) if q.name in found else np.full(1, self._raw(q)) for q in own)
+        places = [tuple(k for k, q in enumerate(own) if q.name in names) for names in (opened, modelled)]
+        loss = Loss(str(self.noise._kernel()), self.noise.link.name, values, open=places[0], modelled=places[1])
         return Target.sharpened(self, loss)
 
     def _raw(self, own: Parameter) -> float:
@@ -181,6 +211,25 @@ class Target:
     def raw_of(self, noise: Any) -> Numbers:
         """The raw values of the open parameters in a noise that has them filled in."""
         return np.array([float(own.raw.raw(getattr(noise, own.name))) for own in self.opened])
+
+    def values_at(self, v: Numbers) -> dict[str, Numbers]:
+        """What is open at raw values, by the names that standard errors have; v may have a leading axis of many."""
+        noise = self.at(v)
+        return {own.name: np.asarray(getattr(noise, own.name)) for own in self.opened}
+
+    def errors(self, noise: Any, covariance: Numbers) -> dict[str, float]:
+        """Standard errors of what is open in a filled noise, by name, from the covariance of the raw values."""
+        slopes = [own.raw.slope(getattr(noise, own.name)) for own in self.opened]
+        errors = np.sqrt(covariance.diagonal())
+        return {own.name: float(slope * error) for own, slope, error in zip(self.opened, slopes, errors, strict=True)}
+
+    def uncentred(self, noise: Any, shift: float) -> Any:
+        """The filled noise as it belongs to predictions that are larger by this, which centred columns leave out."""
+        return noise
+
+    def begin(self, eta: Numbers) -> Numbers | None:
+        """Where a search for the open raw values begins at these raw predictions, if there is a way to tell."""
+        return None
 
     # ---- a dispersion ------------------------------------------------------------------------------------------------
 
@@ -208,8 +257,14 @@ class Target:
 
     def middle(self) -> float:
         """The mean of y, as a start."""
-        weight = self.weight
-        return float(np.add.reduce(self.y) / len(self.y) if weight is None else weight @ self.y / weight.sum())
+        weight, y = self.weight, self.on_location_scale
+        mean = float(np.add.reduce(y) / len(y) if weight is None else weight @ y / weight.sum())
+        if not np.isnan(mean):
+            return mean
+        told = np.isfinite(y)
+        if not told.any():
+            return 1.0
+        return float(np.average(y[told], weights=None if weight is None else weight[told]))
 
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         """-log p of each y at raw prediction eta under the filled noise, every constant included."""
@@ -231,6 +286,12 @@ def require(noise: Noise, good: Any, y: Numbers, wanted: str, remedy: str | None
         f"{type(noise).__name__} noise needs {wanted}, but {first_rows(bad, len(y))} {y[bad[0]]:.6g}"
         f"{f'; {remedy}' if remedy else ''}"
     )
+
+
+def require_inside(noise: Noise, y: Numbers) -> None:
+    """Refuse y outside the support of the noise, unless that is every number."""
+    if noise.support is not REALS:
+        require(noise, noise.support.contains(y), y, noise.support.sentence)
 
 
 def require_amounts(noise: Noise, y: Numbers) -> None:

@@ -35,6 +35,7 @@ class Answer:
     degenerate: bool = False  # there is no maximum that could be said to have a curvature
     certificate: Any = None
     at_limit: tuple[str, ...] = ()  # parameters of the noise that make no difference any more
+    priors: tuple[Any, ...] = ()  # of the coefficients of each modelled parameter, where these were learned
     notes: list[str] = field(default_factory=list)
 
 
@@ -122,20 +123,20 @@ class Task:
 
     def has_whole_targets(self) -> bool:
         """Whether every y is a whole number."""
-        y = np.asarray(self.target.raw)
+        y = self.target.points
         return bool((y == np.floor(y)).all())
 
     def varies(self) -> bool:
         """Whether the rows that count have different targets, or offsets."""
-        y = self.target.raw if self.target.w is None else self.target.raw[self.target.w > 0]
+        y = self.target.points if self.target.w is None else self.target.points[self.target.w > 0]
         return self.engine.offset is not None or bool((y != y[0]).any())
 
     def target_summary(self) -> dict[str, Any]:
         """What y is: its mean and range, or how often each class."""
-        y = np.asarray(self.target.raw)
-        if self.engine.loss.classes > 1:
+        y = self.target.points
+        if self.target.noise.labelled:
             labels = self.target.classes  # type: ignore[attr-defined]
-            return dict(zip(map(str, labels), np.bincount(y.astype(int)).tolist(), strict=True))
+            return dict(zip(map(str, labels), np.bincount(y.astype(int), minlength=len(labels)).tolist(), strict=True))
         zero = float(np.mean(y == 0))
         return {"mean": float(y.mean()), "least": float(y.min()), "largest": float(y.max()), "share of 0": zero}
 
@@ -143,7 +144,8 @@ class Task:
         """The same target explained by an intercept alone."""
         engine = self.engine
         design = Design((), engine.rows, 0, Schema(0))
-        bare = Memory(design, engine.y, engine.weight, engine.offset, engine.loss, intercept=True, centre=np.zeros(0))
+        own = self.target.noise.takes_intercept
+        bare = Memory(design, engine.y, engine.weight, engine.offset, engine.loss, intercept=own, centre=np.zeros(0))
         return replace(self, engine=bare, penalty=Penalty.none(bare.width), whole=None)
 
     def sample(self) -> Any:

@@ -59,7 +59,7 @@ def render(comparison: "Comparison", *, command: str = "") -> str:
 
 def _sections(comparison: "Comparison") -> Any:
     best = comparison.scores[0]
-    classes = comparison.best.of_classes
+    classes = comparison.best.labelled
     yield Section(
         "The ranking",
         "Points with error bars: how many nats per row each noise is worse than the best",

@@ -137,7 +137,7 @@ def coefficient_figure(fit: "Fit") -> str:
     chosen = np.argsort(-strength, kind="stable")[:SHOWN][::-1]
     drawing = Drawing("coefficients", 7, 0.22 * len(chosen) + 0.9)
     places = np.arange(len(chosen))
-    labels = [""] if len(coef) == 1 else list(map(str, fit.classes))
+    labels = list(map(str, fit.classes)) if fit.noise.of_classes else ["location", *fit.noise.modelled]
     for k, label in enumerate(labels):
         shift = 0.0 if len(coef) == 1 else 0.6 * (k / (len(coef) - 1) - 0.5)
         drawing.axes.errorbar(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Contrasts:
     """For each coefficient the share of the rows that its level has in its factor, 0 for what is no level; and the
-    standard errors of coefficients (classes, columns) and intercepts (classes,) as `shown` has them.
+    standard errors of coefficients (outputs, columns) and intercepts (outputs,) as `shown` has them.
     """
 
     shares: Numbers
@@ -37,21 +37,21 @@ def contrasts_of(task: Task, information: "Information") -> Contrasts | None:
     level beside an intercept, and there are no classes under a prior.
     """
     engine = task.engine
-    classes, columns = engine.loss.classes, engine.columns
+    classes, outputs, columns = engine.loss.classes, engine.loss.outputs, engine.columns
     by_factor = list(_factors(task))
     if not by_factor and (classes == 1 or task.penalty.flat.all()):
         return None
-    covariance = information.covariance.reshape(classes, columns, classes, columns)
+    covariance = information.covariance.reshape(outputs, columns, outputs, columns)
     raw = np.array(information.coefficients, float)
     held = np.isnan(raw).any(axis=0)  # by the prior, at 0
     shares, factors = np.zeros(engine.design.columns), np.full(engine.design.columns, -1)
-    own = covariance[:, engine.places, :, engine.places]  # (columns, classes, classes)
+    own = covariance[:, engine.places, :, engine.places]  # (columns, outputs, outputs)
     for number, (levels, share) in enumerate(by_factor):
         if held[levels].any():  # which is the reference of the others
             continue
         shares[levels], factors[levels] = share, number
         places = engine.places[levels]
-        block = covariance[:, places][:, :, :, places].transpose(0, 2, 1, 3)  # (classes, classes, levels, levels)
+        block = covariance[:, places][:, :, :, places].transpose(0, 2, 1, 3)  # (outputs, outputs, levels, levels)
         along, across = block @ share, share @ block
         own[levels] += (((along @ share)[..., None] - along) - across).transpose(2, 0, 1)
     if classes == 1 and not shares.any():
@@ -93,17 +93,17 @@ def level_weights(task: Task) -> Numbers:
 def _intercept_errors(task: Task, covariance: Numbers, shares: Numbers) -> Numbers:
     """Of the intercept with the means of the factors in it."""
     engine = task.engine
-    classes, columns = engine.loss.classes, engine.columns
-    rows = np.zeros((classes, classes, columns))
-    for k in range(classes):
+    outputs, columns = engine.loss.outputs, engine.columns
+    rows = np.zeros((outputs, outputs, columns))
+    for k in range(outputs):
         rows[k, k, 0] = 1.0
         rows[k, k, engine.places] = shares - engine.centre
-    if classes > 1:
+    if engine.loss.classes > 1:
         rows -= rows.mean(axis=0)  # of classes only differences count
     fixed = np.isnan(covariance.diagonal())  # coefficients at a kink do not move
     known = np.where(fixed[:, None] | fixed, 0.0, covariance)
-    errors = np.empty(classes)
-    for k, row in enumerate(rows.reshape(classes, -1)):
+    errors = np.empty(outputs)
+    for k, row in enumerate(rows.reshape(outputs, -1)):
         used = row != 0
         errors[k] = np.sqrt(row[used] @ known[np.ix_(used, used)] @ row[used])
     return errors
@@ -111,7 +111,7 @@ def _intercept_errors(task: Task, covariance: Numbers, shares: Numbers) -> Numbe
 
 @dataclass(frozen=True)
 class Shown:
-    """What a summary shows: (classes,) and (classes, columns)."""
+    """What a summary shows: (outputs,) and (outputs, columns)."""
 
     intercepts: Numbers
     intercept_errors: Numbers
@@ -123,11 +123,11 @@ def shown(fit: "Fit", contrasts: bool = True) -> Shown:
     """Estimates and errors, levels as differences from the mean of their factor and classes from that of all; or as
     they are.
     """
-    coefficients, intercepts = np.atleast_2d(fit.coef), np.atleast_1d(np.asarray(fit.intercept, float))
+    intercepts, coefficients = fit.outputs
     found: Any = fit._contrasts if contrasts else None
     if found is None:
-        errors = np.atleast_1d(np.asarray(fit.intercept_standard_error, float))
-        return Shown(intercepts, errors, coefficients, np.atleast_2d(fit.standard_errors))
+        information = fit._information
+        return Shown(intercepts, information.intercepts, coefficients, information.coefficients)
     inside = found.factors >= 0
     less, count = coefficients.copy(), int(found.factors.max(initial=-1)) + 1
     if count:
@@ -135,7 +135,7 @@ def shown(fit: "Fit", contrasts: bool = True) -> Shown:
         means = np.stack([np.bincount(found.factors[inside], one, count) for one in weighted])
         less[:, inside] -= means[:, found.factors[inside]]
         intercepts = intercepts + means.sum(axis=1)
-    if len(intercepts) > 1:
+    if fit.noise.of_classes:
         intercepts = intercepts - intercepts.mean()
         free = ~np.isnan(found.coefficients).any(axis=0)
         less[:, free] -= less[:, free].mean(axis=0)

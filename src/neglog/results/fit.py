@@ -20,13 +20,14 @@ from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.results.contrasts import Contrasts
 from neglog.results.prediction_files import predict_source
+from neglog.results.predictor import Predictor
 from neglog.results.storage import save
 from neglog.results.summary import Summary
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.watching import watched
 from neglog.typing import Numbers
 
-STATED = ("noise", "prior", "schema", "notes", "named", "coef", "intercept", "converged", "n_iter")
+STATED = ("noise", "prior", "schema", "notes", "named", "coef", "intercept", "_modelled", "converged", "n_iter")
 COMPUTED = (
     "message",
     "n_rows",
@@ -45,7 +46,8 @@ COMPUTED = (
 class Fit:
     """The most probable coefficients under a noise and a prior, and what follows from them.
 
-    `coef` and `intercept` belong to the columns as they were given; `noise` and `prior` have every parameter filled in.
+    `coef` and `intercept` belong to the columns as they were given; `noise` and `prior` have every parameter filled in,
+    but for those of the noise that are modelled: `predictors` has what predicts these.
     `nll`, `penalty` and `objective` are in nats over the whole sample; `d2` is the share of the intercept-only loss
     that the columns explain. A fit that was loaded or unpickled has no rows: what needs them is refused.
     """
@@ -63,7 +65,7 @@ class Fit:
     n_rows: int
     target_summary: dict[str, Any]
     has_intercept: bool
-    classes: Numbers  # the labels of a Categorical target, in the order of the rows of `coef`
+    classes: Numbers  # the labels of a target of classes, in the order of their numbers
     total_weight: float
     nll: float
     penalty: float
@@ -71,13 +73,14 @@ class Fit:
     d2: float
     _information: Information
     _contrasts: Contrasts | None = None  # also of fits that were saved before contrasts were
+    _modelled: dict[str, Predictor] = {}  # noqa: RUF012 - replaced, never changed
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
 
     def state(self) -> dict[str, Any]:
         """What can be asked without the rows, all of it computed."""
-        kept = [*STATED, *COMPUTED, *(["classes"] if self.noise.of_classes else [])]
+        kept = [*STATED, *COMPUTED, *(["classes"] if self.noise.labelled else [])]
         return {name: getattr(self, name) for name in kept if hasattr(self, name)}
 
     def __reduce__(self) -> Any:
@@ -85,13 +88,18 @@ class Fit:
 
     def without_data(self) -> "Fit":
         """What predictions need, and nothing that would have to be computed: to be sent to workers."""
-        names = [*STATED, *(["classes"] if self.noise.of_classes else [])]
+        names = [*STATED, *(["classes"] if self.noise.labelled else [])]
         return Fit({name: getattr(self, name) for name in names})
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the coefficients."""
         return self.schema.names
+
+    @property
+    def predictors(self) -> dict[str, Predictor]:
+        """What predicts the location, and each parameter of the noise that was stated as "model", by name."""
+        return {"location": Predictor(self.intercept, self.coef, self.names, self.prior), **self._modelled}
 
     @property
     def objective(self) -> float:
@@ -117,13 +125,13 @@ class Fit:
     def standard_errors(self) -> Numbers:
         """Of the coefficients, in their shape: from the inverse of the observed information, prior included."""
         errors = self._information.coefficients
-        return errors[0] if errors.shape[0] == 1 else errors
+        return errors if self.noise.of_classes else errors[0]
 
     @property
     def intercept_standard_error(self) -> Any:
         """Of the intercept."""
         errors = self._information.intercepts
-        return float(errors[0]) if len(errors) == 1 else errors
+        return errors if self.noise.of_classes else float(errors[0])
 
     @property
     def noise_standard_errors(self) -> dict[str, float]:
@@ -162,8 +170,25 @@ class Fit:
         Offset and exposure are values, or one for all rows, or the name of a column of X; columns that were named at
         the fit are taken from X if nothing else is said.
         """
+        eta = self._raw(X, offset, exposure)
+        return eta[:, 0] if self._modelled else eta
+
+    def _raw(self, X: Any, offset: Any, exposure: Any) -> Numbers:
+        """The same, and beside it the raw values of what is modelled, as `noise.given` takes them."""
         engine = self.prediction_engine(X, offset, exposure)
-        return finite_prediction(engine, engine.native(self.coef, np.atleast_1d(self.intercept)))
+        intercepts, coefs = self.outputs
+        return finite_prediction(engine, engine.native(coefs, intercepts))
+
+    @property
+    def outputs(self) -> tuple[Numbers, Numbers]:
+        """Intercepts (outputs,) and coefficients (outputs, columns): of the classes, or of the location and what is
+        modelled.
+        """
+        intercepts, coefs = np.atleast_1d(np.asarray(self.intercept, float)), np.atleast_2d(self.coef)
+        own = self._modelled.values()
+        if not own:
+            return intercepts, coefs
+        return np.append(intercepts, [one.intercept for one in own]), np.vstack([coefs, *(one.coef for one in own)])
 
     def prediction_engine(self, X: Any, offset: Any, exposure: Any, like: Memory | None = None) -> Memory:
         """Rows to predict for; in the coordinates of `like`, or in those of the columns as they are."""
@@ -175,7 +200,10 @@ class Fit:
         shift = combined_offset(self.noise, values["offset"], values["exposure"])
         if by_class is not None:
             shift = class_offsets(by_class, design.rows, classes)
-        loss = Loss("gaussian", "identity") if classes == 1 else Loss("softmax", "softmax", classes=classes)
+        modelled = tuple(range(len(self.noise.modelled)))
+        loss = Loss("gaussian", "identity", modelled=modelled)
+        if classes > 1:
+            loss = Loss("softmax", "softmax", classes=classes)
         centre = np.zeros(design.columns) if like is None else like.centre
         intercept = like is None or like.intercept
         return Memory(design, np.zeros(design.rows), None, shift, loss, intercept=intercept, centre=centre)
@@ -198,14 +226,14 @@ class Fit:
 
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row of X, at the fitted parameters."""
-        return self.noise.given(self.raw_prediction(X, offset=offset, exposure=exposure))
+        return self.noise.given(self._raw(X, offset, exposure))
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
         probabilities.
         """
         law = self.distribution(X, offset=offset, exposure=exposure)
-        return np.asarray(law.p if law.of_classes else law.point())
+        return np.asarray(law.p if law.labelled else law.point())
 
     def predict_to(
         self,
@@ -244,4 +272,5 @@ class Fit:
 
     def __repr__(self) -> str:
         ending = "" if self.converged else ", not converged"
-        return f"<Fit of {self.coef.size} coefficients: {self.noise!r}, {self.prior!r}{ending}>"
+        size = self.coef.size * (1 + len(self._modelled))
+        return f"<Fit of {size} coefficients: {self.noise!r}, {self.prior!r}{ending}>"

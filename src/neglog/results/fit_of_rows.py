@@ -10,25 +10,45 @@ from neglog.belief.nuts import nuts_posterior
 from neglog.belief.posterior import LaplacePosterior, Posterior
 from neglog.belief.standard_errors import Information, information_of
 from neglog.distributions.base import Prior
+from neglog.distributions.censored import Cells
 from neglog.estimation.intercept_only import null_answer
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.messages import message_of
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.results.contrasts import Contrasts, contrasts_of
 from neglog.results.fit import Fit
+from neglog.results.predictor import Predictor
 from neglog.typing import Numbers
 
 
 def row_losses(noise: Any, eta: Numbers, y: Numbers) -> Numbers:
     """Half the unit deviance of each row at its raw prediction where there is one, else the loss."""
-    return np.asarray(noise.loss_at(eta, y))
+    return np.asarray(noise.cell_loss_at(eta, y) if isinstance(y, Cells) else noise.loss_at(eta, y))
+
+
+def nats_of_loss(law: Any, eta: Numbers, y: Numbers) -> Numbers:
+    """The losses in nats at other raw predictions than those of a law whose rows have spreads of their own."""
+    return np.asarray(row_losses(law, eta, y) / law.loss_scale)
 
 
 def sample_loss(task: Task, noise: Any, theta: Numbers) -> float:
     """The losses of the rows, each times its precision."""
-    target = task.target
-    rows = row_losses(noise, task.engine.predict(theta), target.raw)
+    target, eta = task.target, task.engine.predict(theta)
+    if noise.modelled:
+        noise, eta = noise.given(eta), np.ascontiguousarray(eta[:, 0])
+    rows = row_losses(noise, eta, target.raw)
     return target.total((1.0 if target.p is None else target.p) * rows)
+
+
+def sample_nats(task: Task, noise: Any, theta: Numbers, level: float | None) -> float:
+    """What the predictions by theta lose, in nats; or one raw prediction beside the offset for all, in the place of the
+    location's: what is modelled stays where theta has it.
+    """
+    target, eta = task.target, task.engine.predict(theta)
+    law, at = noise.given(eta).with_precision(target.p), np.ascontiguousarray(eta[:, 0])
+    if level is not None:
+        at = np.full(len(eta), level) + (0.0 if task.engine.offset is None else task.engine.offset)
+    return target.total(nats_of_loss(law, at, target.raw))
 
 
 class FitOfRows(Fit):
@@ -40,7 +60,13 @@ class FitOfRows(Fit):
         single = answer.engine.loss.classes == 1
         self.coef = coefs[0] if single else coefs
         self.intercept = float(intercepts[0]) if single else intercepts
-        self.noise = answer.noise
+        shift = 0.0 if answer.engine.intercept or not single else float(coefs[0] @ answer.engine.centre)
+        self.noise = task.target.uncentred(answer.noise, shift) if shift else answer.noise
+        names = answer.engine.design.schema.names
+        modelled = self.noise.modelled
+        priors = answer.priors or (prior,) * len(modelled)
+        parts = zip(modelled, intercepts[1:], coefs[1:], priors, strict=True) if modelled else ()
+        self._modelled = {name: Predictor(float(level), coef, names, own) for name, level, coef, own in parts}
         self.converged, self.n_iter = answer.converged, answer.iterations
         self.certificate = answer.certificate
         design = answer.engine.design
@@ -70,19 +96,19 @@ class FitOfRows(Fit):
 
     @cached_property
     def classes(self) -> Numbers:
-        """The labels of a Categorical target, in the order of the rows of `coef`."""
+        """The labels of a target of classes, in the order of their numbers, and of the rows of a Categorical `coef`."""
         labels: Numbers = self._task.target.classes  # type: ignore[attr-defined]
         return labels
 
     @cached_property
     def nll(self) -> float:
         """-log p of the sample, every constant included."""
-        return float(self._task.total(sample_nll, self.noise, self._answer.theta))
+        return float(self._task.total(sample_nll, self._answer.noise, self._answer.theta))
 
     @cached_property
     def penalty(self) -> float:
         """-log prior of the coefficients, without the terms that do not depend on them."""
-        return float(self.prior.penalty(self.coef))
+        return float(sum(one.prior.penalty(one.coef) for one in self.predictors.values()))
 
     @cached_property
     def n_parameters(self) -> int:
@@ -103,14 +129,20 @@ class FitOfRows(Fit):
     @cached_property
     def d2(self) -> float:
         """The share of the intercept-only loss that the columns explain: R² for Gaussian noise, D² of the deviance.
-        NaN where every y is the same, so that there is nothing to explain.
+        NaN where every y is the same, so that there is nothing to explain. Where parameters are modelled, the loss is
+        in nats: rows of small spread count for more.
         """
         if not self._task.varies():
             return np.nan
         with np.errstate(all="ignore"):
             null_task, answer = null_answer(self._task)
-            null = null_task.total(sample_loss, self.noise, answer.theta)
-            left = self._task.total(sample_loss, self.noise, self._answer.theta)
+            if self.noise.modelled:
+                levels, theta = (float(answer.theta[0]), None), self._answer.theta
+                null, left = (self._task.total(sample_nats, self.noise, theta, level) for level in levels)
+            else:  # edges of classes hold what an intercept would
+                noise = self._answer.noise if null_task.engine.intercept else answer.noise
+                null = null_task.total(sample_loss, noise, answer.theta)
+                left = self._task.total(sample_loss, self._answer.noise, self._answer.theta)
         return float(1 - left / null) if null > 0 else np.nan
 
     @cached_property
@@ -119,7 +151,7 @@ class FitOfRows(Fit):
         per_loss = self.noise.deviance_per_loss
         if per_loss is None:
             raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
-        return float(per_loss * self._task.total(sample_loss, self.noise, self._answer.theta))
+        return float(per_loss * self._task.total(sample_loss, self._answer.noise, self._answer.theta))
 
     @cached_property
     def _information(self) -> Information:

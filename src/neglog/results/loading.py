@@ -9,8 +9,10 @@ from neglog.belief.standard_errors import Information
 from neglog.design.design import Schema
 from neglog.results.contrasts import Contrasts
 from neglog.results.fit import Fit
+from neglog.results.predictor import Predictor
+from neglog.results.quantile_fit import QuantileFit
 from neglog.results.storage import FORMAT, as_array, law_from_json
-from neglog.results.stored_form import check
+from neglog.results.stored_form import check, check_several
 
 
 def load(path: str | os.PathLike[str]) -> Fit:
@@ -19,14 +21,28 @@ def load(path: str | os.PathLike[str]) -> Fit:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, cut short
         raise ValueError(f"{path} is not a saved fit: it is no complete JSON file ({error})") from None
-    if not isinstance(stored, dict) or stored.get("neglog fit") != FORMAT:
-        found = stored.get("neglog fit") if isinstance(stored, dict) else None
+    found = stored.get("neglog fit", stored.get("neglog fits")) if isinstance(stored, dict) else None
+    if found != FORMAT:
         raise ValueError(f"{path} is not a fit that this version can read (format {found}, wanted {FORMAT})")
     try:
-        check(stored)
-        return from_json(stored)
+        return _several(stored) if "neglog fits" in stored else _one(stored)
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} is not a sound fit: {error}") from None
+
+
+def _one(stored: dict[str, Any]) -> Fit:
+    check(stored)
+    return from_json(stored)
+
+
+def _several(stored: dict[str, Any]) -> QuantileFit:
+    """The fits of several quantiles, which must be of the same columns."""
+    check_several(stored)
+    fits = [_one(part) for part in stored["fits"]]
+    asked: list[Any] = [fit.noise.parameters.get(fit.noise.traits.asks or "") for fit in fits]
+    if None in asked or sorted(set(asked)) != asked or any(fit.names != fits[0].names for fit in fits):
+        raise ValueError("its fits must be of the same columns and of different quantiles, in increasing order")
+    return QuantileFit(fits, stored["crossed"])
 
 
 def from_json(stored: dict[str, Any]) -> Fit:
@@ -39,6 +55,11 @@ def from_json(stored: dict[str, Any]) -> Fit:
         schema=Schema.from_json(stored["schema"]),
         _information=Information(**information),
     )
+    names = state["schema"].names
+    state["_modelled"] = {
+        name: Predictor(one["intercept"], as_array(one["coef"]), names, law_from_json(one["prior"]))
+        for name, one in stored.get("predictors", {}).items()
+    }
     if "contrasts" in stored:
         state["_contrasts"] = Contrasts(**{name: as_array(value) for name, value in stored["contrasts"].items()})
     return Fit(state)

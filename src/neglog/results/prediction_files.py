@@ -30,8 +30,7 @@ def predict_file(
 
     `named` says which columns are exposure and offset, `keep` which are copied; `tell` hears how many rows are done.
     """
-    if levels and fit.noise.of_classes:
-        raise ValueError("classes have no quantiles; leave them out")
+    _check_levels(fit, levels)
     writers = {".parquet": _write_parquet, ".csv": _write_csv}
     if output is not None and output.suffix.lower() not in writers:
         raise ValueError(f"predictions are written to .parquet or .csv files, not to {output.name!r}")
@@ -56,13 +55,25 @@ def _predictions(
         tell(table.num_rows)
 
 
+def _check_levels(fit: Any, levels: list[float]) -> None:
+    if levels and fit.noise.of_classes:
+        raise ValueError("classes have no quantiles; leave them out")
+    if levels and fit.noise.batch_shape:
+        raise ValueError("the predictions of this fit are quantiles already, those it was fitted for; leave them out")
+
+
 def _columns(fit: Any, table: Any, levels: list[float], named: dict[str, str], keep: list[str]) -> dict[str, Any]:
     """Predictions for the rows of a table, beside the columns that are copied."""
     law = fit.distribution(table, **named)
     columns: dict[str, Any] = {name: table.column(name) for name in keep}
-    if law.of_classes:
-        return columns | {f"probability of {label}": law.p[:, k] for k, label in enumerate(fit.classes)}
-    columns["prediction"] = np.asarray(law.point(), float)
+    if law.labelled:
+        columns |= {f"probability of {label}": law.p[:, k] for k, label in enumerate(fit.classes)}
+        places = {f"q{level:g}": law.icdf(np.full(law.batch_shape, level)) for level in levels}  # of ordered ones
+        return columns | {name: fit.classes[place.astype(int)] for name, place in places.items()}
+    point = np.asarray(law.point(), float)
+    if point.ndim == 2:  # of several quantiles
+        return columns | {f"q{level:g}": point[:, k] for k, level in enumerate(fit.quantiles)}
+    columns["prediction"] = point
     for level in levels:
         columns[f"q{level:g}"] = np.asarray(law.icdf(np.full(law.batch_shape, level)), float)
     return columns
@@ -97,8 +108,7 @@ def predict_source(
 
     The directory appears only when it is complete.
     """
-    if levels and fit.noise.of_classes:
-        raise ValueError("classes have no quantiles; leave them out")
+    _check_levels(fit, levels)
     if output.exists():
         raise FileExistsError(f"{output} is already there; predictions of many files are written to a new directory")
     if not output.parent.is_dir():

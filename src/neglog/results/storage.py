@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from neglog.atomic import written_whole
+from neglog.distributions.noise import Noise
 from neglog.distributions.product import Product
 from neglog.distributions.registry import FAMILIES
 
@@ -23,8 +24,16 @@ def save(fit: Any, path: str | os.PathLike[str]) -> None:
 def to_json(fit: Any) -> dict[str, Any]:
     """Everything that can be asked of a fit without its data, as plain values."""
     state = dict(fit.state())
+    if "fits" in state:  # of several quantiles
+        return {"neglog fits": FORMAT, "crossed": state["crossed"], "fits": [to_json(one) for one in state["fits"]]}
     information, contrasts = state.pop("_information"), state.pop("_contrasts", None)
     parts = {} if contrasts is None else {"contrasts": {name: _plain(value) for name, value in vars(contrasts).items()}}
+    modelled = state.pop("_modelled")
+    if modelled:
+        parts["predictors"] = {
+            name: {"intercept": one.intercept, "coef": _plain(one.coef), "prior": law_to_json(one.prior)}
+            for name, one in modelled.items()
+        }
     return {
         "neglog fit": FORMAT,
         "noise": law_to_json(state.pop("noise")),
@@ -40,8 +49,8 @@ def law_to_json(law: Any) -> dict[str, Any]:
     """A distribution as plain values."""
     if isinstance(law, Product):
         return {"product": [law_to_json(factor) for factor in law.factors]}
-    link = {"link": law.link.name} if hasattr(law, "link") else {}
-    return {"family": type(law).__name__, **{name: _plain(value) for name, value in law.parameters.items()}, **link}
+    stated = law.as_stated | law.extras | {"link": law.link.name} if isinstance(law, Noise) else law.parameters
+    return {"family": type(law).__name__, **{name: _plain(value) for name, value in stated.items()}}
 
 
 def law_from_json(stored: dict[str, Any]) -> Any:

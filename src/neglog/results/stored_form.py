@@ -7,7 +7,8 @@ import numpy as np
 
 from neglog.design.design import reference_flags
 from neglog.design.tables import KINDS
-from neglog.distributions.registry import FAMILIES
+from neglog.distributions.parameters import MODEL
+from neglog.distributions.registry import FAMILIES, listed
 
 Check = Callable[[Any], bool]
 
@@ -92,6 +93,11 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
     },
 }
 OPTIONAL = {"values": {"classes": ("an array", _is_array)}}
+PREDICTOR = {
+    "intercept": ("a number", _is_number),
+    "coef": ("an array", _is_array),
+    "prior": ("an object", lambda x: isinstance(x, dict)),
+}
 CONTRASTS = dict.fromkeys(("shares", "factors", "coefficients", "intercepts"), ("an array", _is_array))
 
 
@@ -101,12 +107,34 @@ def check(stored: dict[str, Any]) -> None:
         _check_part(part, stored.get(part), wanted, OPTIONAL.get(part, {}))
     if "contrasts" in stored:
         _check_part("contrasts", stored["contrasts"], CONTRASTS, {})
-    unknown = set(stored) - {"neglog fit", "noise", "prior", "contrasts", *PARTS}
+    predictors = stored.get("predictors", {})
+    if not isinstance(predictors, dict):
+        raise ValueError(f"'predictors' must be an object, but is {_short(predictors)}")
+    for name, one in predictors.items():
+        _check_part(f"predictors.{name}", one, PREDICTOR, {})
+        _check_law(one["prior"], f"predictors.{name}.prior")
+    unknown = set(stored) - {"neglog fit", "noise", "prior", "contrasts", "predictors", *PARTS}
     if unknown:
         raise ValueError(f"it has unknown parts: {', '.join(sorted(unknown))}")
     for law in ("noise", "prior"):
         _check_law(stored.get(law), law)
+    modelled = [name for name, value in stored["noise"].items() if name not in ("family", "link") and value == MODEL]
+    if sorted(modelled) != sorted(predictors):
+        raise ValueError(
+            f"predictors must be those of the modelled parameters of the noise, {', '.join(modelled) or 'none'}, but "
+            f"are of {', '.join(predictors) or 'none'}"
+        )
     _check_sizes(stored)
+
+
+def check_several(stored: dict[str, Any]) -> None:
+    """Refuse what is not as `to_json` writes several quantiles; each of their fits is checked on its own."""
+    if set(stored) != {"neglog fits", "crossed", "fits"}:
+        raise ValueError(f"it must have crossed and fits, but has {_short(sorted(set(stored) - {'neglog fits'}))}")
+    if not (
+        _is_count(stored["crossed"]) and stored["fits"] and _list_of(lambda x: isinstance(x, dict))(stored["fits"])
+    ):
+        raise ValueError("crossed must be a count and fits a list of fits")
 
 
 def _check_part(part: str, given: Any, wanted: dict[str, Any], optional: dict[str, Any]) -> None:
@@ -133,7 +161,7 @@ def _check_law(given: Any, what: str) -> None:
         return
     family = given.get("family")
     if not (isinstance(family, str) and family.lower() in FAMILIES):
-        raise ValueError(f"{what}.family must be one of {', '.join(sorted(FAMILIES))}, but is {_short(family)}")
+        raise ValueError(f"{what}.family must be one of {listed()}, but is {_short(family)}")
     for name, value in given.items():
         if name != "family" and not (value is None or _is_text(value) or _is_number_or_array(value)):
             raise ValueError(f"{what}.{name} must be a number, an array or null, but is {_short(value)}")
@@ -156,6 +184,9 @@ def _check_sizes(stored: dict[str, Any]) -> None:
             for levels, fill, less in zip(schema["levels"], schema["fill"], referred, strict=True)
         )
     coef, errors = (np.array(x["array"], float) for x in (values["coef"], stored["information"]["coefficients"]))
+    others = [np.array(one["coef"]["array"], float).shape for one in stored.get("predictors", {}).values()]
+    if any(shape != (columns,) for shape in others):
+        raise ValueError(f"predictors must have one coefficient for each of {columns} columns, but have {others}")
     if coef.shape[-1:] != (columns,) or errors.shape[-1:] != (columns,):
         raise ValueError(
             f"it has {coef.shape[-1] if coef.ndim else 0} coefficients and {errors.shape[-1] if errors.ndim else 0} "

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.distributions.lazy import special
-from neglog.distributions.parameters import LOG
 from neglog.printing import as_text
 from neglog.results.contrasts import shown
 
@@ -36,7 +35,7 @@ class Summary:
         }
         first = len(names) - len(fit.noise_standard_errors)  # a column may be called like a parameter
         for i, name in enumerate(names[first:], first):  # those on a log scale: the interval of the logarithm
-            if fit.noise.parameter(name).raw is LOG:
+            if fit.noise.number(name)[1]:
                 with np.errstate(all="ignore"):  # of a scale that vanished
                     factor = np.exp(reach * np.divide(errors[i], estimates[i]))
                 self.table["lower"][i], self.table["upper"][i] = estimates[i] / factor, estimates[i] * factor
@@ -72,6 +71,9 @@ class Summary:
             table.add_row(Text(line[0]), *(_short(value) for value in line[1:]))  # [..] would be markup in a str
         yield table
         yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
+        for name, predictor in self.fit.predictors.items():
+            if predictor.prior != self.fit.prior:
+                yield Text(f"The prior of the coefficients of the {name} is {predictor.prior!r}.")
         if self.contrasts:
             yield _about(self.fit)
         yield from map(Text, self.fit.notes)
@@ -84,8 +86,10 @@ class Summary:
 
 
 def equation(fit: "Fit") -> str:
-    """What is predicted from what, as in log(mean of cost) = intercept + age + area (6 levels)."""
-    left = fit.noise.traits.predicts.format(y=fit.named.get("y", "y"))
+    """What is predicted from what, as in log(mean of cost) = intercept + age + area (6 levels); a line for the location
+    and one for each parameter that is modelled.
+    """
+    left = fit.noise.traits.predicts.format(y=fit.named.get("y", "y"), **fit.noise.parameters)
     if fit.noise.link.name != "identity":
         left = f"{fit.noise.link.name}({left})"
     columns = fit.schema.table
@@ -95,10 +99,15 @@ def equation(fit: "Fit") -> str:
     if "offset" in fit.named:
         terms.insert(0, fit.named["offset"])
     if columns is None:
-        terms += fit.names
+        own = list(fit.names)
     else:
-        terms += [c.name if c.levels is None else f"{c.name} ({len(c.levels)} levels)" for c in columns]
-    return f"{left} = {' + '.join(terms) or '0'}"
+        own = [c.name if c.levels is None else f"{c.name} ({len(c.levels)} levels)" for c in columns]
+    lines = [f"{left} = {' + '.join(terms + own) or '0'}"]
+    for name in fit.noise.modelled:
+        scale = fit.noise.parameter(name).raw.name
+        left = f"{scale}({name})" if scale else name
+        lines.append(f"{left} = {' + '.join(['intercept'] * fit.has_intercept + own)}")
+    return "\n".join(lines)
 
 
 def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[float]]:
@@ -112,14 +121,15 @@ def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[fl
         errors.append(float(error))
 
     values = shown(fit, contrasts)
-    labels = [f"{label}: " for label in fit.classes] if len(values.coefficients) > 1 else [""]
+    labels = [f"{label}: " for label in fit.classes] if fit.noise.of_classes else [""]
+    labels += [f"{name}: " for name in fit.noise.modelled]
     for k, label in enumerate(labels):
         if fit.has_intercept:
             add(f"{label}intercept", values.intercepts[k], values.intercept_errors[k])
         for name, estimate, error in zip(fit.names, values.coefficients[k], values.errors[k], strict=True):
             add(f"{label}{name}", estimate, error)
     for name, error in fit.noise_standard_errors.items():
-        add(name, fit.noise.parameters[name], error)
+        add(name, fit.noise.number(name)[0], error)
     return names, estimates, errors
 
 

@@ -1,17 +1,21 @@
 """The exact minimum of a weighted absolute loss, with the proof that it is one.
 
-    minimise over theta   sum_i w_i |y_i - x_i' theta|  +  g' theta  [ +  1/2 sum_j q_j (theta_j - m_j)^2 ]
+    minimise over theta   sum_i w_i L(y_i - x_i' theta)  +  g' theta  [ +  1/2 sum_j q_j (theta_j - m_j)^2 ]
+    L(r) = a r for r >= 0, -b r for r < 0:   |r| for a = b = 1, the pinball loss of a quantile for a, b = it, 1 - it
 
 Without the ridge the minimum is a vertex: as many rows as there are independent columns have residual zero. With it
 there may be fewer. Where it lies is decided by the few rows near zero; every other row acts through its sign alone. So
 the solution of a sample says which rows may still change sign, the others are summed into the linear term, the rest is
 solved exactly, and one pass over all rows shows whether a sign was wrong (Portnoy and Koenker 1997). Whatever the
-sample suggested, the certificate is about all rows: multipliers |u_i| <= w_i with sum_i u_i x_i = g + q (theta - m)
-prove that no theta does better.
+sample suggested, the certificate is about all rows: multipliers -b w_i <= u_i <= a w_i with sum_i u_i x_i = g + q
+(theta - m) prove that no theta does better.
+
+L(r) is (a + b) / 2 times |r| + t r with the tilt t = (a - b) / (a + b): all but the absolute value is linear in theta,
+so that one search finds every quantile.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -54,6 +58,9 @@ class AbsoluteData(Protocol):
 
     def signed_sum(self, theta: Doubles, skip: Integers) -> tuple[Doubles, int]:
         """The sum of w sign(residual) x over all rows but those to skip, and their number. The sign of 0 is 0."""
+
+    def weighted_sum(self) -> Doubles:
+        """The sum of w x over all rows."""
 
     def take(self, index: Integers) -> Rows:
         """The rows with these numbers: X, y, w."""
@@ -101,6 +108,10 @@ class DenseRows(MemoryRows):
         signs[skip] = 0.0
         return (signs if self.weights is None else signs * self.weights) @ self.X, self.rows - len(skip)
 
+    def weighted_sum(self) -> Doubles:
+        """The sum of w x over all rows."""
+        return np.asarray(self.X.sum(axis=0) if self.weights is None else self.weights @ self.X)
+
     def take(self, index: Integers) -> Rows:
         """The rows with these numbers."""
         w = np.ones(len(index)) if self.weights is None else self.weights[index]
@@ -146,7 +157,7 @@ class AbsoluteSolution:
     tied: Integers
     """Other rows whose residual is zero, but for rounding."""
     tied_dual: Doubles
-    """Their multipliers. Any row that is not named here has u = w sign(residual)."""
+    """Their multipliers. Any row that is not named here has u = a w where its residual is positive, else -b w."""
     gap: float
     """Objective minus its proven lower bound, relative to the objective."""
     infeasibility: float
@@ -169,10 +180,12 @@ def least_absolute(
     ridge: tuple[Doubles, Doubles] | None = None,
     start: Doubles | None = None,
     *,
+    slopes: tuple[float, float] = (1.0, 1.0),
     close: bool = False,
     basis: Integers | None = None,
 ) -> AbsoluteSolution:
-    """Minimises the absolute loss of `data` and of a few extra rows, plus linear' theta, plus a ridge (q, m).
+    """Minimises the loss of `data`, which grows with these slopes above and below zero, and the absolute loss of a few
+    extra rows, plus linear' theta, plus a ridge (q, m).
 
     A Laplace prior on theta_j is an extra row: target its centre, weight its rate. A Gaussian prior is a ridge. A
     start that is `close`, as the minimum at another strength of the prior, is looked about in a narrow band first;
@@ -181,11 +194,14 @@ def least_absolute(
     d = data.columns
     X, y, w = extra_rows or (np.empty((0, d)), np.empty(0), np.empty(0))
     q, m = ridge or (np.zeros(d), np.zeros(d))
+    unit = 0.5 * (slopes[0] + slopes[1])
     terms = _Terms(
-        linear=np.zeros(d) if linear is None else np.array(linear, float),
-        extra=(np.array(X, float), np.array(y, float), np.array(w, float)),
-        strength=np.array(q, float),
+        linear=np.zeros(d) if linear is None else np.array(linear, float) / unit,
+        extra=(np.array(X, float), np.array(y, float), np.array(w, float) / unit),
+        strength=np.array(q, float) / unit,
         centre=np.array(m, float),
+        unit=unit,
+        tilt=0.5 * (slopes[0] - slopes[1]) / unit,
     )
     narrow = NARROW * (d + len(y)) + 200
     if close and start is not None and 2 * narrow <= data.rows:
@@ -197,17 +213,21 @@ def least_absolute(
 
 @dataclass(frozen=True)
 class _Terms:
-    """All of the objective that is not about the rows of the data."""
+    """All of the objective that is not about the rows of the data, and the tilt of their loss; in units of the mean of
+    its two slopes.
+    """
 
     linear: Doubles
     extra: Rows
     strength: Doubles
     centre: Doubles
+    unit: float
+    tilt: float
 
     def share(self, share: float) -> "_Terms":
         """For a sample with this share of the rows."""
         X, y, w = self.extra
-        return _Terms(self.linear * share, (X, y, w * share), self.strength * share, self.centre)
+        return replace(self, linear=self.linear * share, extra=(X, y, w * share), strength=self.strength * share)
 
 
 def _from_sample(data: AbsoluteData, terms: _Terms) -> Doubles:
@@ -224,6 +244,7 @@ class _Search:
 
     def __init__(self, data: AbsoluteData, terms: _Terms, held: Integers | None = None) -> None:
         self.data, self.terms = data, terms
+        self.linear = terms.linear - terms.tilt * data.weighted_sum() if terms.tilt else terms.linear
         self.held = held  # rows that were at zero in the last solution
         self.rounds = self.pivots = 0
 
@@ -269,16 +290,22 @@ class _Search:
 
     def _value(self, theta: Doubles) -> float:
         """The objective at theta."""
-        residuals, away = np.abs(self.data.residuals(theta)), theta - self.terms.centre
+        losses, away = self._losses(self.data.residuals(theta)), theta - self.terms.centre
         X, y, w = self.terms.extra
-        value = residuals.sum() if self.data.weights is None else self.data.weights @ residuals
+        value = losses.sum() if self.data.weights is None else self.data.weights @ losses
         return float(
             value + w @ np.abs(y - X @ theta) + self.terms.linear @ theta + 0.5 * self.terms.strength @ away**2
         )
 
+    def _losses(self, residuals: Doubles) -> Doubles:
+        """Of the rows of the data, but for their weights."""
+        return np.abs(residuals) + self.terms.tilt * residuals if self.terms.tilt else np.abs(residuals)
+
     def _band_size(self, caution: float) -> int:
-        """A prediction of the sample is off by sqrt(d / sample) / (2 f), and 2 f of all rows are within one of zero."""
-        share = caution * np.sqrt(THINNING * self.data.columns / self.data.rows)
+        """A prediction of the sample is off by sqrt((1 - t^2) d / sample) / (2 f) at the tilt t, where 2 f of all rows
+        are within one of zero.
+        """
+        share = caution * np.sqrt((1 - self.terms.tilt**2) * THINNING * self.data.columns / self.data.rows)
         return min(self.data.rows, int(self.data.rows * share) + 20 * self.data.columns)
 
     def _open_band(self, residuals: Doubles, theta: Doubles, size: int) -> None:
@@ -307,7 +334,7 @@ class _Search:
         self.X, self.y, self.w = (np.concatenate(pair) for pair in zip((X, y, w), self.terms.extra, strict=True))
 
     def _solve_band(self, start: Doubles | None) -> tuple[Doubles, Status]:
-        terms, linear = self.terms, self.terms.linear - self.others
+        terms, linear = self.terms, self.linear - self.others
         if not np.any(terms.strength):
             theta, self.basis, self.dual, pivots, status = _core.absolute_vertex(self.X, self.y, self.w, linear, start)
         else:
@@ -340,11 +367,11 @@ class _Search:
         q, away, tiny = self.terms.strength, theta - self.terms.centre, np.finfo(float).tiny
         weights = np.ones(1) if self.data.weights is None else self.data.weights
         near, level, first_extra = self.y - self.X @ theta, self._rounding(theta), len(self.band)
-        objective = float(np.sum(weights * np.abs(residuals)) + self.w[first_extra:] @ np.abs(near[first_extra:]))
+        objective = float(np.sum(weights * self._losses(residuals)) + self.w[first_extra:] @ np.abs(near[first_extra:]))
         objective += float(self.terms.linear @ theta + 0.5 * q @ away**2)
 
-        excess = self.others + self.dual @ self.X - self.terms.linear - q * away
-        summed = np.abs(self.others) + self.w @ np.abs(self.X) + np.abs(self.terms.linear)
+        excess = self.others + self.dual @ self.X - self.linear - q * away
+        summed = np.abs(self.others) + self.w @ np.abs(self.X) + np.abs(self.linear)
         summed += q * (np.abs(theta) + np.abs(self.terms.centre))
         far = np.abs(residuals) <= level
         far[self.band] = False
@@ -359,13 +386,16 @@ class _Search:
         rows = self._numbers()
         ties = (np.abs(near) <= level) | (self.dual != self.w * np.sign(near))
         ties[self.basis] = False
+        unit, tilt = self.terms.unit, self.terms.tilt
+        own = np.where(np.arange(len(self.w)) < first_extra, tilt * self.w, 0.0)  # what the linear term had of a row
+        dual, outside_dual = unit * (self.dual + own), unit * (outside_dual + tilt * weight)
         return AbsoluteSolution(
             theta=theta,
-            objective=objective,
+            objective=unit * objective,
             basis=rows[self.basis],
-            dual=self.dual[self.basis],
+            dual=dual[self.basis],
             tied=np.concatenate([rows[ties], outside]),
-            tied_dual=np.concatenate([self.dual[ties], outside_dual]),
+            tied_dual=np.concatenate([dual[ties], outside_dual]),
             gap=loss / max(abs(objective), tiny) if loss else 0.0,
             infeasibility=float(np.max(np.abs(excess) / np.maximum(summed, tiny), initial=0.0)),
             rounds=self.rounds,

@@ -32,7 +32,7 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
     apart: bool | None = None  # not asked yet
     decrement = before = np.inf
     steps = 0 if quick is None else min(quick.iterations, max_iter)
-    for iteration in range(2 * max_iter + 2):
+    for _ in range(2 * max_iter + 2):
         if not math.isfinite(point.value):
             return Solution(point, False, steps, np.inf)
         assert point.hessian is not None
@@ -51,7 +51,7 @@ def newton(objective: Objective, theta: Numbers, tol: float, max_iter: int) -> S
                 assert point.hessian is not None
                 point.hessian = observed + objective.borrowed * point.hessian
             continue
-        if (iteration == 0 and not steps) or not objective.steady:
+        if not steps or not objective.steady:
             # later a curvature that vanishes is the likelihood's doing, not the columns'
             null = step.null
         before, decrement = decrement, step.decrement

@@ -185,7 +185,7 @@ class Objective:
         """
         assert self.ends is not None
         own = slice(len(gradient) - self.ends.shape[1], None)
-        if not (np.isfinite(gram[own, own]).all() and np.isfinite(gradient[own]).all()):
+        if not self.ends.size or not (np.isfinite(gram[own, own]).all() and np.isfinite(gradient[own]).all()):
             return
         values, vectors = np.linalg.eigh(gram[own, own])
         pull = np.abs(vectors.T @ gradient[own])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,6 @@ class Penalty:
         straight = np.sign(before + after) * (to - theta)
         return float(self.strength @ np.where(before * after >= 0, straight, np.abs(after) - np.abs(before)))
 
-    def subset(self, chosen: Numbers) -> "Penalty":
+    def subset(self, chosen: Any) -> "Penalty":
         """The terms of some coefficients."""
         return Penalty(self.bend[chosen], self.centre[chosen], self.strength[chosen], self.kink[chosen])

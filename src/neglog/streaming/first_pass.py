@@ -13,14 +13,17 @@ from neglog.design.columns import MODES, check_target
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Flat
 from neglog.distributions.base import Prior
+from neglog.distributions.censored import cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.engines.cache import cached
 from neglog.engines.files import Files, is_paths, kind_of_type
-from neglog.engines.memory import Memory
+from neglog.engines.memory import Memory, centres_of
 from neglog.engines.sources import Source, final_numbers
 from neglog.engines.spark import SparkRows, is_spark
 from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
 from neglog.likelihood.accelerators import make_target
+from neglog.likelihood.modelled import check_columns
+from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.row_values import check_counted_classes, checked, combined_offset
 from neglog.likelihood.task import Task
 from neglog.solvers.penalty import Penalty
@@ -85,7 +88,7 @@ class FirstLook:
 
     def _counted(self, table: Any, weight: Any) -> dict[Any, int]:
         """How often each label occurs in rows with a weight."""
-        if weight is None or not self.noise.of_classes:
+        if weight is None or not self.noise.labelled:
             return {}
         return _label_counts(table.filter(weight > 0).column(self.named["y"]))
 
@@ -103,14 +106,14 @@ class FirstLook:
         if not table.num_rows:
             return None
         y = table.column(self.named["y"])
-        if self.noise.of_classes:
+        if self.noise.labelled:
             return _label_counts(y)
         values = {name: np.asarray(numbers_of(table.column(own)), float) for name, own in self.named.items()}
         noise = self.noise
         try:
             weight = checked(values.get("sample_weight"), "sample_weight", zero=True)
             precision = checked(values.get("precision"), "precision")
-            target = make_target(noise, values["y"], weight, precision, whole=False)
+            target = make_target(noise, cells_of(values), weight, precision, whole=False)
             combined_offset(noise, values.get("offset"), values.get("exposure"))
         except ValueError as error:
             raise RowError(str(error), first) from None
@@ -144,7 +147,7 @@ def open_source(
     if missing not in MODES:
         raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
     check_target({"y": y})
-    named = _named(source, {"y": y, **given})
+    named = _named(source, {**ends_of(y), **given})
     kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
     if not set(kinds.values()) <= KINDS:
         raise unsupported((name, kind) for name, kind in kinds.items() if kind not in KINDS)
@@ -165,16 +168,20 @@ def open_source(
         survey.columns,
         kinds,
         reference=isinstance(prior, Flat),
-        intercept=intercept,
+        intercept=intercept or not noise.takes_intercept,
         missing=missing,
         rare=rare,
         place=source.where,
         weighted="sample_weight" in named,
     )
+    check_columns(noise, len(schema.names))
+    intercept = intercept and noise.takes_intercept
     classes = None
-    if noise.of_classes:
+    if noise.labelled:
         refuse_commas(survey.target, f"y, the column {named['y']!r},")
-        classes = sorted_levels(survey.target)
+        classes = noise.classes or sorted_levels(survey.target)
+        notes += order_notes(noise, classes)
+        noise = noise.with_classes(classes)
         check_counted_classes(list(survey.counted), len(classes))
     encoder = Encoder(schema, named, classes, missing == "drop")
     kept = sum(survey.target.values()) if classes is not None else survey.target.rows
@@ -230,7 +237,7 @@ def _named(source: Source, columns: dict[str, Any]) -> dict[str, str]:
 def _check_named(source: Source, named: dict[str, str], noise: Noise) -> None:
     for what, name in named.items():
         kind = kind_of_type(source.types[name])
-        if kind != "numeric" and not (what == "y" and noise.of_classes and kind == "categorical"):
+        if kind != "numeric" and not (what == "y" and noise.labelled and kind == "categorical"):
             raise TypeError(f"{what} must be a column of numbers, but {name!r} is {source.types[name]}")
     if noise.of_classes and "offset" in named:
         raise ValueError(
@@ -257,13 +264,17 @@ def _small(
     precision = checked(values.get("precision"), "precision")
     design = replace(rows.design, notes=tuple(notes))
     if encoder.classes is not None:
-        target = make_target(noise, np.arange(len(encoder.classes)), None, precision)
-        target.classes = np.asarray(encoder.classes)  # type: ignore[attr-defined]
+        target = make_target(noise, np.asarray(encoder.classes), None, precision)
+        if noise.classes is None:
+            target.classes = np.asarray(encoder.classes)  # type: ignore[attr-defined]
         target = target.of_rows(values["y"], weight, precision)
     else:
-        target = make_target(noise, values["y"], weight, precision, whole=False)  # the sample alone may have no zero
+        target = make_target(
+            noise, cells_of(values), weight, precision, whole=False
+        )  # the sample alone may have no zero
     shift = combined_offset(noise, values.get("offset"), values.get("exposure"))
-    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept)
+    centre = None if noise.takes_intercept else centres_of(design)
+    engine = Memory(design, target.y, target.weight, shift, target.loss, intercept=intercept, centre=centre)
     numbers = final_numbers(sample.numbers(), lengths)
     return PieceTask(target, engine, Penalty.none(engine.width), tol, max_iter, numbers)
 
@@ -279,6 +290,6 @@ def _sums(survey: Survey, small: Task, rows: int) -> TargetSums:
 
 
 def _check_sums(noise: Noise, sums: TargetSums) -> None:
-    objection = noise.cannot_tell(sums.rows, sums.zeros) if noise.unknown else None
+    objection = noise.cannot_tell(sums.rows, sums.zeros) if noise.in_doubt else None
     if objection is not None:
         raise ValueError(objection)

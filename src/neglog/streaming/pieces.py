@@ -14,6 +14,7 @@ import numpy as np
 
 from neglog.design.arrow import Encoder
 from neglog.design.selection import take_rows
+from neglog.distributions.censored import cells_of
 from neglog.engines.blas import one_blas_thread
 from neglog.engines.memory import Loss, Memory
 from neglog.engines.sources import Source
@@ -87,7 +88,7 @@ class Piecework:
         if not design.rows:
             return None
         # the first pass has looked at all of them
-        target = self.target.of_rows(values["y"], values.get("sample_weight"), values.get("precision"))
+        target = self.target.of_rows(cells_of(values), values.get("sample_weight"), values.get("precision"))
         shift = known_offset(values.get("offset"), values.get("exposure"))
         engine = Memory(
             design, target.y, target.weight, shift, target.loss, intercept=self.intercept, centre=self.centre
@@ -278,7 +279,7 @@ class StreamedTask(Task):
         return np.where(spread > 1e-12 * size, spread, 1.0)
 
     def without_columns(self) -> "StreamedTask":
-        pieces = replace(self.pieces.without_columns(), intercept=True)
+        pieces = replace(self.pieces.without_columns(), intercept=self.target.noise.takes_intercept)
         small = self.in_memory().without_columns()
         assert isinstance(small, PieceTask)
         engine = Streamed(small, pieces, self.target, self.engine.rows)

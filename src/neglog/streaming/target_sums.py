@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from neglog.engines.sources import added
-from neglog.likelihood.accelerated import Amounts, Classes
+from neglog.likelihood.accelerated import Amounts
+from neglog.likelihood.censored import Censored
 from neglog.likelihood.chebyshev import FROM_SUMS, NODES, in_panels, node_values, polynomials
 from neglog.likelihood.targets import Target
 from neglog.typing import Numbers
@@ -53,21 +54,22 @@ class TargetSums:
 
 def sums_of(target: Target) -> TargetSums:
     """Of a target whose rows are in memory."""
-    y = np.asarray(target.y, np.float64)
-    w, p, zero = target.w, target.p, np.asarray(target.raw) == 0
+    y = np.asarray(target.points if isinstance(target, Censored) else target.y, np.float64)
+    w, p, zero = target.w, target.p, target.points == 0
     counted = p if w is None else w if p is None else w * p
     classes = {}
-    if isinstance(target, Classes):
-        counts = np.bincount(y.astype(int), minlength=len(target.classes))
-        classes = dict(zip(target.classes.tolist(), counts.tolist(), strict=True))
+    if target.noise.labelled:
+        labels = target.classes  # type: ignore[attr-defined]
+        counts = np.bincount(y.astype(int), minlength=len(labels))
+        classes = dict(zip(labels.tolist(), counts.tolist(), strict=True))
     sums = TargetSums(
         rows=len(y),
         weight=_total(w, len(y)),
         precise=_total(counted, len(y)),
         moment=float(np.sum(y if counted is None else counted * y)),
-        plain=float(np.sum(target.raw, dtype=np.float64)),
+        plain=float(np.sum(target.points, dtype=np.float64)),
         zeros=int(np.count_nonzero(zero)),
-        extremes=Extremes(float(np.min(target.raw)), float(np.max(target.raw))),
+        extremes=Extremes(float(np.min(target.points)), float(np.max(target.points))),
         classes=classes,
     )
     if isinstance(target, Amounts) and target.locations[0] == 0:

@@ -39,7 +39,7 @@ def outside_link(locations: tuple[float, float], link: str, eta: Tensor) -> tupl
         if link == "identity":
             return (eta < 0) | (eta > 1), 0.5
         return (eta > 0, -0.5) if link == "log" else None
-    if link == "log" or (link == "identity" and low < 0):
+    if link in ("log", "logit", "probit") or (link == "identity" and low < 0):
         return None
     if low < 0:
         return (eta < 0, 0.5) if link == "sqrt" else (eta == 0, 0.5)

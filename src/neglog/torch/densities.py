@@ -87,6 +87,14 @@ def log_probabilities(link: str, eta: Tensor) -> tuple[Tensor, Tensor]:
     return torch.log(eta), torch.log1p(-eta)
 
 
+def log_odds(link: str, eta: Tensor) -> Tensor:
+    """The log odds of a share at a raw prediction; with the logit link that is eta itself."""
+    if link == "logit":
+        return eta
+    yes, no = log_probabilities(link, eta)
+    return yes - no
+
+
 # ---- noises ----------------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +161,14 @@ def lognormal(y: Tensor, centre: Tensor, log_scale: Tensor) -> Tensor:
     return gaussian(log_y, centre, log_scale) + log_y
 
 
+@of("asymmetriclaplace", location)
+def asymmetric_laplace(y: Tensor, centre: Tensor, log_scale: Tensor, quantile: Tensor | float) -> Tensor:
+    """The pinball loss of z = (y - centre) / scale, normalised; at the kink the middle of the subgradients."""
+    z = (y - centre) * torch.exp(-log_scale)
+    share = torch.as_tensor(quantile, dtype=z.dtype, device=z.device)
+    return z * (share - (0.5 - 0.5 * torch.sign(z))) + log_scale - torch.log(share) - torch.log1p(-share)
+
+
 @of("poisson", log_mean)
 def poisson(y: Tensor, t: Tensor) -> Tensor:
     """mean - y log(mean) + log(y!) with t = log(mean), arranged around y = mean, where large counts cancel."""
@@ -197,6 +213,114 @@ def bernoulli(y: Tensor, logs: tuple[Tensor, Tensor]) -> Tensor:
     return -torch.where(y == 0, 0.0, y * yes) - torch.where(y == 1, 0.0, (1 - y) * no)
 
 
+@of("weibull", log_mean)
+def weibull(y: Tensor, t: Tensor, log_shape: Tensor) -> Tensor:
+    """(y / scale)^shape is exponential; t = log(scale)."""
+    log_y = torch.log(y)
+    return excess(torch.exp(log_shape) * (log_y - t)) + log_y + 1 - log_shape
+
+
+@of("inversegaussian", log_mean)
+def inverse_gaussian(y: Tensor, t: Tensor, log_dispersion: Tensor) -> Tensor:
+    """(y/mean - 1)^2 / (2 dispersion y) with t = log(mean), and the constants."""
+    log_y = torch.log(y)
+    z = torch.expm1(log_y - t) * torch.exp(-0.5 * (log_dispersion + log_y))
+    return 0.5 * z * z + 1.5 * log_y + 0.5 * log_dispersion + HALF_LOG_TWO_PI
+
+
+@of("betaproportion", log_odds)
+def beta_proportion(y: Tensor, odds: Tensor, log_precision: Tensor) -> Tensor:
+    """The precision times the divergence of y from the mean, and what Stirling's formula leaves out."""
+    precision = torch.exp(log_precision)
+    log_p, log_q = functional.logsigmoid(odds), functional.logsigmoid(-odds)
+    p, q = torch.exp(log_p), torch.exp(log_q)
+
+    def part(share: Tensor, log_share: Tensor, mean: Tensor, log_mean: Tensor) -> Tensor:
+        x = log_share - log_mean
+        near = torch.abs(x) < 1
+        return torch.where(near, mean * excess(torch.where(near, x, 0.0)), share - mean - mean * x)
+
+    log_y, log_rest = torch.log(y), torch.log1p(-y)
+    divergence = part(y, log_y, p, log_p) + part(1 - y, log_rest, q, log_q)
+    left = stirling_error(precision * p) + stirling_error(precision * q) - stirling_error(precision)
+    return precision * divergence + left + log_y + log_rest + HALF_LOG_TWO_PI - 0.5 * (log_precision + log_p + log_q)
+
+
+@of("sinharcsinh", location)
+def sinh_arcsinh(y: Tensor, centre: Tensor, log_scale: Tensor, skew: Tensor | float, log_tail: Tensor) -> Tensor:
+    """sinh(u)^2 / 2 - log cosh(u) + log(1 + z^2) / 2 with u = tail asinh(z) - skew, and the constants."""
+    z = (y - centre) * torch.exp(-log_scale)
+    u = torch.exp(log_tail) * torch.asinh(z) - skew
+    s = torch.sinh(u)
+    bell = 0.5 * s * s - torch.logaddexp(u, -u) + math.log(2)
+    return bell + 0.5 * torch.log1p(z * z) + log_scale - log_tail + HALF_LOG_TWO_PI
+
+
 def categorical(y: Tensor, eta: Tensor) -> Tensor:
     """Minus the log-softmax of the class y, over the last axis of eta."""
     return -functional.log_softmax(eta, dim=-1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
+
+
+# ---- ordered classes -------------------------------------------------------------------------------------------------
+
+# Gauss and Legendre's twelve points and weights
+NODES = (
+    0.1252334085114689,
+    0.3678314989981802,
+    0.5873179542866175,
+    0.7699026741943047,
+    0.9041172563704749,
+    0.9815606342467192,
+)
+WEIGHTS = (
+    0.2491470458134028,
+    0.2334925365383548,
+    0.2031674267230659,
+    0.1600783285433462,
+    0.1069393259953184,
+    0.0471753363865118,
+)
+
+
+def latent(link: str, eta: Tensor) -> tuple[str, Tensor]:
+    """The raw prediction, and the link, which says what law is around it."""
+    return link, eta
+
+
+def in_order(raw: Tensor) -> Tensor:
+    """Numbers that increase: the first, and the logs of the gaps between them."""
+    return torch.cumsum(torch.cat([raw[..., :1], torch.exp(raw[..., 1:])], dim=-1), dim=-1)
+
+
+def log_gaussian_cell(low: Tensor, high: Tensor) -> Tensor:
+    """log(Phi(high) - Phi(low)): from the nearer tail, and by quadrature of the density where the cell is narrow."""
+    mirrored = low + high > 0
+    b, a = torch.where(mirrored, -high, low), torch.where(mirrored, -low, high)  # |a| <= |b|, b below 0
+    width = a - b
+    narrow = width * torch.clamp(-b, min=1.0) < 2
+    far_a, far_b = torch.where(narrow, 0.0, a), torch.where(narrow, -2.0, b)
+    top = torch.special.log_ndtr(far_a)
+    wide = top + log1mexp(top - torch.special.log_ndtr(far_b))
+    middle, half = torch.where(narrow, 0.5 * (a + b), 0.0), torch.where(narrow, 0.5 * width, 1.0)
+    x = low.new_tensor([*(-node for node in NODES), *NODES]) * half.unsqueeze(-1)
+    shares = low.new_tensor([*WEIGHTS, *WEIGHTS]) * torch.exp(-x * (middle.unsqueeze(-1) + 0.5 * x))
+    near = torch.log(half) - 0.5 * middle * middle - HALF_LOG_TWO_PI + torch.log(shares.sum(-1))
+    return torch.where(narrow, near, wide)
+
+
+@of("ordinal", latent)
+def ordinal(y: Tensor, at: tuple[str, Tensor], order_edges: Tensor) -> Tensor:
+    """-log(F(high - eta) - F(low - eta)), with the two edges of the class; the outer classes have one."""
+    (link, eta), edges = at, in_order(order_edges)
+    last, own = edges.shape[-1], y.long()
+    below, above = own > 0, own < last
+    low, high = edges[torch.clamp(own - 1, min=0)] - eta, edges[torch.clamp(own, max=last - 1)] - eta
+    inner = below & above
+    if link == "logit":
+        ends = torch.where(above, functional.logsigmoid(high), 0.0) + torch.where(
+            below, functional.logsigmoid(-low), 0.0
+        )
+        return -ends - torch.where(inner, log1mexp(torch.where(inner, high - low, 1.0)), 0.0)
+    end = torch.special.log_ndtr(torch.where(above, high, -low))
+    safe_low, safe_high = torch.where(inner, low, -1.0), torch.where(inner, high, 1.0)
+    return -torch.where(inner, log_gaussian_cell(safe_low, safe_high), end)

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterable
-from inspect import signature
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from neglog.distributions.noise import Noise
-from neglog.distributions.parameters import LOG, Parameter
+from neglog.distributions.parameters import ITSELF, LOG, LOGIT, ORDER, Parameter
 from neglog.distributions.specification import noise_of
 from neglog.torch import checks, densities
+from neglog.torch.composed import formula_of, taken_by
 from neglog.torch.tweedie import tweedie  # noqa: F401, which is a formula among the others
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -28,6 +29,10 @@ def _constrained(own: Parameter, raw: Tensor) -> Tensor:
     if own.within is not None:
         low, high = own.within
         return low + (high - low) * torch.sigmoid(raw)
+    if own.raw is ORDER:
+        return densities.in_order(raw)
+    if own.raw is LOGIT:
+        return torch.sigmoid(raw)
     return torch.exp(raw) if own.raw is LOG else raw
 
 
@@ -36,6 +41,8 @@ def _unconstrained(own: Parameter, value: float) -> float:
     if own.within is not None:
         low, high = own.within
         return math.log((value - low) / (high - value))
+    if own.raw is LOGIT:
+        return _log(value) - math.log1p(-value)
     return _log(value) if own.raw is LOG else value
 
 
@@ -44,7 +51,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
 
     noise      an object or its text: nl.Gamma(shape=2.0), "poisson", "tweedie(power=1.5)", with its link
     reduction  "mean" (over rows, or by weight), "sum" or "none"
-    heads      names of open parameters that a second head of the network predicts for each row
+    heads      names of open parameters that a second head of the network predicts for each row; those that the noise
+               states as "model" are such without being named
     check      whether every call looks for labels outside the support. It makes a GPU wait; after one
                `loss.check_labels(y)` of all labels check=False does without. Shapes are always checked
 
@@ -75,41 +83,56 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         super().__init__()
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction must be one of {', '.join(map(repr, REDUCTIONS))}, but is {reduction!r}")
-        self.stated = noise_of(noise)
+        modelled = noise_of(noise)
+        self.stated = modelled.unmodelled()
         self.reduction, self.check = reduction, check
         self.link, self._support, self._locations = self.stated.link.name, self.stated.support, self.stated.locations
         open_parameters = self._read_parameters()
-        known = densities.FORMULAS.get(self.stated._family())
-        self._taken = frozenset(signature(known[0]).parameters) if known else frozenset()
-        self.heads = (heads,) if isinstance(heads, str) else tuple(heads)
+        self._formula: Any = None if self.stated.of_classes else formula_of(self.stated)
+        self._taken = frozenset() if self._formula is None else taken_by(self._formula[0])
+        named = (heads,) if isinstance(heads, str) else tuple(heads)
+        self.heads = tuple(dict.fromkeys((*modelled.modelled, *named)))
         for name in self.heads:
             if name not in open_parameters:
                 names = ", ".join(map(repr, open_parameters)) or "none"
                 raise ValueError(f"heads may name what {self.stated!r} leaves open ({names}), but names {name!r}")
+            if self.stated.parameter(name).several:
+                raise ValueError(f"{name} of {self.stated!r} are several numbers, which no head gives for each row")
         self._learned = tuple(name for name in open_parameters if name not in self.heads)
         for own in self._own(self._learned):
-            start = torch.full((), _unconstrained(own, own.start))
+            start = self._spread_out(own) if own.several else torch.full((), _unconstrained(own, own.start))
             self.register_parameter(_form(own), nn.Parameter(start))
+
+    def _spread_out(self, own: Parameter) -> Tensor:
+        """Edges at which all classes are equally likely at the raw prediction 0."""
+        if self.stated.classes is None:
+            name = type(self.stated).__name__
+            raise ValueError(
+                f"{name} has one class more than {own.name} to learn: name the classes, {name}(classes=[...])"
+            )
+        shares = torch.arange(1.0, len(self.stated.classes)) / len(self.stated.classes)
+        edges = torch.logit(shares) if self.link == "logit" else torch.special.ndtri(shares)
+        return torch.cat([edges[:1], torch.log(torch.diff(edges))])
 
     def _own(self, names: Iterable[str]) -> list[Parameter]:
         return [self.stated.parameter(name) for name in names]
 
     def _read_parameters(self) -> list[str]:
         """Keep the stated parameters as plain numbers, which live on every device; return the names of the others."""
-        self._known: dict[str, float] = {}
+        self._known: dict[str, Any] = {}
         still_open = []
         for name, value in self.stated.parameters.items():
             if name == self.stated.location:
                 continue
             if value is None:
                 still_open.append(name)
-            elif getattr(value, "ndim", 0):
+            elif getattr(value, "ndim", 0) > self.stated.parameter(name).several:
                 raise ValueError(
                     f"{name} of {self.stated!r} must be a single number; leave it None, name it in heads, and pass "
                     f"{_form(self.stated.parameter(name))}= for each row"
                 )
             else:
-                self._known[name] = float(value)
+                self._known[name] = value.tolist() if self.stated.parameter(name).several else float(value)
         objection = self.stated.cannot_tell(2, 1) if still_open else None  # of targets of both sorts
         if objection is not None:
             raise ValueError(objection)
@@ -154,18 +177,26 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         raw: dict[str, Any] = {}
         for own in self._own(self._known):
             value = self._known[own.name]
-            raw |= {_form(own): eta.new_full((), _log(value))} if own.raw is LOG else {own.name: value}
+            if own.several:
+                raw[_form(own)] = eta.new_tensor(own.raw.raw(np.array(value)))
+                continue
+            plain = own.raw is ITSELF or own.within is not None
+            raw |= {own.name: value} if plain else {_form(own): eta.new_full((), _unconstrained(own, value))}
         raw |= {_form(own): getattr(self, _form(own)) for own in self._own(self._learned)}
         return {n: x.to(eta.dtype) if isinstance(x, Tensor) else x for n, x in (raw | heads).items()}
 
     def _good(self, y: Tensor, eta: Tensor) -> Tensor:
         if self.stated.of_classes:
             return (y >= 0) & (y < eta.shape[-1])
+        if self.stated.labelled:
+            return (y >= 0) & (y < self.stated.class_count) & (y == torch.floor(y))
         return checks.in_support(self._support, y.to(eta.dtype))
 
     def _wanted(self, eta: Tensor) -> str:
         if self.stated.of_classes:
             return f"a class from 0 to {eta.shape[-1] - 1}"
+        if self.stated.labelled:
+            return f"a class from 0 to {self.stated.class_count - 1}"
         return checks.support_text(self._support)
 
     def _nll(self, eta: Tensor, y: Tensor, good: Tensor, raw: dict[str, Tensor]) -> Tensor:
@@ -176,16 +207,17 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         numbers = y.to(eta.dtype)
         outside = checks.outside_link(self._locations, self.link, eta)
         inside = eta if outside is None else torch.where(outside[0], outside[1], eta)
-        nats = self._elementwise(torch.where(good, numbers, 1.0), inside, raw)
+        harmless = 1.0 if self._support.contains(1.0) else 0.5
+        nats = self._elementwise(torch.where(good, numbers, harmless), inside, raw)
         if outside is not None:
             nats = torch.where(outside[0], math.inf, nats)
         return torch.where(good, nats, torch.where(torch.isnan(numbers), numbers, math.inf))
 
     def _elementwise(self, y: Tensor, eta: Tensor, raw: dict[str, Any]) -> Tensor:
-        formula, coordinate = densities.FORMULAS[self.stated._family()]
         for own in self._own((*self._learned, *self.heads)):
             if own.within is not None and _form(own) not in self._taken:  # it takes the value itself
                 raw[own.name] = _constrained(own, raw.pop(_form(own)))
+        formula, coordinate = self._formula
         return formula(y, coordinate(self.link, eta), **raw)
 
     def _reduced(self, nats: Tensor, weight: Tensor | None) -> Tensor:
@@ -230,9 +262,10 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
     def _filled(self, heads: dict[str, Any]) -> Noise:
         values = dict(self.stated.parameters)
         for own in self._own(self._learned):
-            values[own.name] = float(_constrained(own, getattr(self, _form(own)).detach().double()))
+            found = _constrained(own, getattr(self, _form(own)).detach().double())
+            values[own.name] = _numpy(found) if own.several else float(found)
         values |= heads
-        return type(self.stated)(**values, link=self.link)  # type: ignore[call-arg]
+        return type(self.stated)(**values, **self.stated.extras, link=self.link)  # type: ignore[call-arg]
 
     def extra_repr(self) -> str:
         """What `print(model)` shows."""

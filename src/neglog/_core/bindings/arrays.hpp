@@ -46,7 +46,7 @@ inline Sink sink(const Output& array, std::size_t n) {
 }
 
 inline std::vector<Source> sources(const std::vector<Input>& arrays, std::size_t n) {
-    if (arrays.size() > most_parameters) throw nb::value_error("a noise has at most four parameters beside its location");
+    if (arrays.size() > most_parameters) throw nb::value_error("a noise has at most eight parameters beside its location");
     std::vector<Source> found;
     for (const Input& array : arrays) found.push_back(source(array, n));
     return found;

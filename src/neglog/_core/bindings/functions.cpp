@@ -16,9 +16,17 @@ Inputs inputs(const Input& y, const Input& eta, const std::vector<Input>& parame
     return {source(y, n), source(eta, n), sources(parameters, n)};
 }
 
+// A kernel of cells reads the upper ends after the parameters: they must be there.
+const Kernel& kernel_of(const std::string& family, const std::string& link, const std::vector<Input>& parameters) {
+    const Kernel& kernel = find_kernel(family, link);
+    if (kernel.joint.beside && parameters.size() + 1 != kernel.joint.variables + kernel.joint.beside)
+        throw nb::value_error("cells need all raw parameters of a noise, and their upper ends");
+    return kernel;
+}
+
 void nll(const std::string& family, const std::string& link, const Input& y, const Input& eta, const std::vector<Input>& parameters,
          const Input& constant, const Output& out, std::size_t threads) {
-    const NllLoop loop = find_kernel(family, link).nll;
+    const NllLoop loop = kernel_of(family, link, parameters).nll;
     const std::size_t n = out.size();
     const Inputs in = inputs(y, eta, parameters, n);
     const Source constants = source(constant, n);
@@ -52,7 +60,7 @@ std::optional<Team> team_at(const TeamAddresses& addresses) {
 void slopes(const std::string& family, const std::string& link, bool expected, const Input& y, const Input& eta,
             const std::vector<Input>& parameters, const Input& weight, double least, const Output& gradient,
             const std::optional<Output>& hessian, std::size_t threads, const TeamAddresses& team) {
-    const Kernel& kernel = find_kernel(family, link);
+    const Kernel& kernel = kernel_of(family, link, parameters);
     const SlopesLoops& loops = expected ? kernel.expected : kernel.observed;
     const std::size_t n = gradient.size();
     const Inputs in = inputs(y, eta, parameters, n);
@@ -88,7 +96,7 @@ void slopes(const std::string& family, const std::string& link, bool expected, c
 // All raw parameters at once: the nll, slopes (variables x rows) and, if wanted, second derivatives (pairs x rows).
 void joint(const std::string& family, const std::string& link, const Input& y, const Input& eta, const std::vector<Input>& parameters,
            const DoublesOut& nll_out, const DoublesOut& slopes_out, const std::optional<DoublesOut>& bends_out, std::size_t threads) {
-    const JointLoops& loops = find_kernel(family, link).joint;
+    const JointLoops& loops = kernel_of(family, link, parameters).joint;
     const std::size_t n = nll_out.size(), variables = loops.variables;
     if (slopes_out.size() != n * variables || (bends_out && bends_out->size() != n * variables * (variables + 1) / 2))
         throw nb::value_error("the outputs do not fit the parameters of the noise");

@@ -54,7 +54,7 @@ struct Problem {
     // An empty family asks for the Gram matrix of the weights alone, "softmax" for classes.
     Problem(const OwningTable& over, const std::string& family, const std::string& link, const Input& y, const std::optional<Input>& weight,
             const std::optional<Input>& offset, const std::vector<Input>& parameters, const std::optional<std::vector<std::size_t>>& open,
-            bool response, double response_centre, std::size_t classes)
+            bool response, double response_centre, std::size_t classes, const std::vector<std::size_t>& modelled, bool ordered)
         : table(over) {
         const std::size_t n = over.rows;
         if (family == "softmax") {
@@ -72,15 +72,28 @@ struct Problem {
         if (weight) pass.weight = source(*weight, n);
         pass.parameters = sources(parameters, n);
         if (open) {
-            if (!pass.kernel || response || parameters.size() + 1 != pass.kernel->joint.variables)
+            if (!pass.kernel || response || parameters.size() + 1 != pass.kernel->joint.variables + pass.kernel->joint.beside)
                 throw nb::value_error("a joint pass needs all raw parameters of a noise");
-            pass.joint = true, pass.open = *open;
-            for (const std::size_t which : pass.open)
-                if (which >= parameters.size()) throw nb::value_error("there is no such parameter");
+            if (ordered && !modelled.empty()) throw nb::value_error("ordered classes have no parameters that could be modelled");
+            pass.joint = true, pass.open = *open, pass.modelled = modelled, pass.ordered = ordered;
+            if (ordered) check_classes(y, open->size());
+            for (const std::vector<std::size_t>& found : {pass.open, pass.modelled})
+                for (const std::size_t which : found)
+                    if (!ordered && which + 1 >= pass.kernel->joint.variables) throw nb::value_error("there is no such parameter");
+        } else if (!modelled.empty()) {
+            throw nb::value_error("a parameter is modelled in a joint pass only");
         }
         inputs = parameters;
         for (const std::optional<Input>& kept : {std::optional<Input>(y), weight, offset})
             if (kept) inputs.push_back(*kept);
+    }
+
+    // Edges are looked up by class, so that no other number may come.
+    static void check_classes(const Input& y, std::size_t last) {
+        if (is_single(y.dtype())) throw nb::type_error("class numbers must be float64");
+        const double* classes = static_cast<const double*>(y.data());
+        for (std::size_t i = 0; i < y.size(); ++i)
+            if (!(classes[i] >= 0 && classes[i] <= static_cast<double>(last))) throw nb::value_error("y has a number that is no class");
     }
 
     std::size_t width() const { return pass.width(table); }
@@ -152,9 +165,10 @@ void define_tables(nb::module_& m) {
     nb::class_<Problem>(m, "Problem")
         .def(nb::init<const OwningTable&, const std::string&, const std::string&, const Input&, const std::optional<Input>&,
                       const std::optional<Input>&, const std::vector<Input>&, const std::optional<std::vector<std::size_t>>&, bool, double,
-                      std::size_t>(),
+                      std::size_t, const std::vector<std::size_t>&, bool>(),
              nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "parameters"_a,
-             "found"_a.none(), "response"_a, "response_centre"_a, "classes"_a)
+             "found"_a.none(), "response"_a, "response_centre"_a, "classes"_a, "modelled"_a = std::vector<std::size_t>{},
+             "ordered"_a = false)
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);

@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "../ordered.hpp"
 #include "loops.hpp"
 
 namespace neglog::NEGLOG_ISA {
@@ -36,6 +37,16 @@ constinit const Kernel location_kernels[] = {
     kernel_of<StudentTFormula, InverseLocation>("studentt", "inverse"),
     kernel_of<StudentTFormula, SqrtLocation>("studentt", "sqrt"),
     kernel<LogNormal>("lognormal", "identity", joint_loops<LogNormalFormula>),
+    kernel_of<SinhArcsinhFormula>("sinharcsinh", "identity"),
+    kernel_of<SinhArcsinhFormula, LogLocation>("sinharcsinh", "log"),
+    kernel_of<SinhArcsinhFormula, InverseLocation>("sinharcsinh", "inverse"),
+    kernel_of<SinhArcsinhFormula, SqrtLocation>("sinharcsinh", "sqrt"),
+    kernel<Location<Pinball, IdentityLocation>>("asymmetriclaplace", "identity", joint_loops<AsymmetricLaplaceFormula>),
+    kernel<Location<Pinball, LogLocation>>("asymmetriclaplace", "log", joint_loops<AsymmetricLaplaceFormula, LogLocation>),
+    kernel<Location<Pinball, InverseLocation>>("asymmetriclaplace", "inverse", joint_loops<AsymmetricLaplaceFormula, InverseLocation>),
+    kernel<Location<Pinball, SqrtLocation>>("asymmetriclaplace", "sqrt", joint_loops<AsymmetricLaplaceFormula, SqrtLocation>),
+    kernel_of<LogisticCell>("ordinal", "logit"),
+    kernel_of<GaussianCell>("ordinal", "probit"),
 };
 const std::size_t location_count = std::size(location_kernels);
 

@@ -78,6 +78,19 @@ NEGLOG_VECTOR_LOOP void slopes_loop(std::size_t n, const Label* __restrict y, co
     }
 }
 
+// The same through doubles: for noises that trees learn seldom, of which a loop in each type would only take long to compile.
+template <SlopesLoop<double, double, double> loop, class Label, class Raw>
+void converted_slopes(std::size_t n, const Label* y, const Raw* eta, Parameters p, const double* weight, double least, float* gradient,
+                      float* hessian) {
+    double room[4][joint_rows_at_once];
+    for (std::size_t i = 0; i < n; ++i) room[0][i] = y[i], room[1][i] = eta[i];
+    loop(n, room[0], room[1], p, weight, least, room[2], hessian ? room[3] : nullptr);
+    for (std::size_t i = 0; i < n; ++i) gradient[i] = static_cast<float>(room[2][i]);
+    for (std::size_t i = 0; i < n && hessian; ++i) hessian[i] = static_cast<float>(room[3][i]);
+}
+template <SlopesLoop<double, double, double> loop>
+constexpr SlopesLoops through_doubles = {loop, converted_slopes<loop, float, float>, converted_slopes<loop, float, double>};
+
 template <class Formula, Curvature curvature>
 constexpr SlopesLoops slopes_loops = {slopes_loop<Formula, curvature, double, double, double>,
                                       slopes_loop<Formula, curvature, float, float, float>,
@@ -139,9 +152,6 @@ NEGLOG_VECTOR_LOOP void joint_rows(std::size_t n, std::size_t stride, const doub
         store<wanted>(jet, guide, i, stride, value, gradient, hessian);
     }
 }
-
-template <class Formula>
-constexpr bool has_constant = requires(const double* raw) { Formula::template constant<double>(raw); };
 
 // What the parameters alone add: for rows that share them, once.
 template <class Formula, Wanted wanted>
@@ -225,6 +235,15 @@ struct LogMean {
     }
 };
 
+// The log odds of a share at a raw prediction, by its log and that of the rest
+template <class Link>
+struct LogOdds {
+    static LocationLink at(double eta) {
+        const BinaryLink link = Link::at(eta);
+        return {link.yes - link.no, link.yes1 - link.no1, link.yes2 - link.no2, link.outside};
+    }
+};
+
 // ---- kernels --------------------------------------------------------------------------------------------------------------------
 
 template <class Formula>
@@ -253,8 +272,7 @@ struct ByFormula {
     static double nll(double y, double eta, P... p) {
         const double raw[] = {p...};
         const LocationLink link = location(eta);
-        double value = Formula::row(y, link.m, raw);
-        if constexpr (has_constant<Formula>) value += Formula::constant(raw);
+        const double value = whole<Formula>(y, link.m, raw);
         return !Formula::contains(y) || link.outside ? (y == y ? infinity : y) : value;
     }
     template <Curvature curvature, class... P>
@@ -274,7 +292,15 @@ struct ByFormula {
 
 template <class Formula, class Predictor = AsItIs>
 constexpr Kernel kernel_of(const char* family, const char* link) {
-    return kernel<ByFormula<Formula, Predictor>>(family, link, joint_loops<Formula, Predictor>);
+    using Rows = ByFormula<Formula, Predictor>;
+    return {family,
+            link,
+            nll_loop<Rows>,
+            through_doubles<slopes_loop<Rows, Curvature::observed, double, double, double>>,
+            through_doubles<slopes_loop<Rows, Curvature::expected, double, double, double>>,
+            loss_loop<Rows, Curvature::observed>,
+            loss_loop<Rows, Curvature::guide>,
+            joint_loops<Formula, Predictor>};
 }
 
 }  // namespace

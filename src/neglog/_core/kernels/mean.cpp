@@ -26,6 +26,18 @@ constinit const Kernel mean_kernels[] = {
     kernel<Binary<Cloglog>>("bernoulli", "cloglog"),
     kernel<Binary<LogProbability>>("bernoulli", "log"),
     kernel<Binary<IdentityProbability>>("bernoulli", "identity"),
+    kernel_of<WeibullFormula>("weibull", "log"),
+    kernel_of<WeibullFormula, LogMean<MeanLink<1>>>("weibull", "identity"),
+    kernel_of<WeibullFormula, LogMean<MeanLink<-1>>>("weibull", "inverse"),
+    kernel_of<WeibullFormula, LogMean<MeanLink<2>>>("weibull", "sqrt"),
+    kernel_of<InverseGaussianFormula>("inversegaussian", "log"),
+    kernel_of<InverseGaussianFormula, LogMean<MeanLink<1>>>("inversegaussian", "identity"),
+    kernel_of<InverseGaussianFormula, LogMean<MeanLink<-1>>>("inversegaussian", "inverse"),
+    kernel_of<InverseGaussianFormula, LogMean<MeanLink<2>>>("inversegaussian", "sqrt"),
+    kernel_of<BetaProportionFormula>("betaproportion", "logit"),
+    kernel_of<BetaProportionFormula, LogOdds<Probit>>("betaproportion", "probit"),
+    kernel_of<BetaProportionFormula, LogOdds<Cloglog>>("betaproportion", "cloglog"),
+    kernel_of<BetaProportionFormula, LogOdds<IdentityProbability>>("betaproportion", "identity"),
 };
 const std::size_t mean_count = std::size(mean_kernels);
 

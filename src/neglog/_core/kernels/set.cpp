@@ -27,8 +27,8 @@ void softmax_loop(std::size_t rows, std::size_t width, const double* y, const do
 
 namespace NEGLOG_ISA {
 
-extern const Kernel location_kernels[], mean_kernels[], tweedie_kernels[];
-extern const std::size_t location_count, mean_count, tweedie_count;
+extern const Kernel location_kernels[], mean_kernels[], tweedie_kernels[], composed_kernels[], cell_kernels[];
+extern const std::size_t location_count, mean_count, tweedie_count, composed_count, cell_count;
 void half_deviance_loop(std::size_t n, const double* y, const double* mean, const double* power, double* out);
 void tweedie_slopes_loop(std::size_t n, const double* y, const double* mean, const double* power, const double* dispersion, double* nll,
                          double* d_mean, double* d_power, double* d_dispersion);
@@ -36,7 +36,11 @@ void tweedie_slopes_loop(std::size_t n, const double* y, const double* mean, con
 extern const InstructionSet instruction_set;
 constinit const InstructionSet instruction_set = {
     .name = NEGLOG_STRING(NEGLOG_ISA),
-    .tables = {{location_kernels, &location_count}, {mean_kernels, &mean_count}, {tweedie_kernels, &tweedie_count}},
+    .tables = {{location_kernels, &location_count},
+               {mean_kernels, &mean_count},
+               {tweedie_kernels, &tweedie_count},
+               {composed_kernels, &composed_count},
+               {cell_kernels, &cell_count}},
     .stirling_error = unary_loop<stirling_error>,
     .stirling_error_slope = unary_loop<stirling_error_slope>,
     .stirling_error_bend = unary_loop<stirling_error_bend>,

@@ -1,0 +1,240 @@
+// y known to lie in a cell: -log of the probability of [lower, upper], with its derivatives in all raw parameters.
+//
+// A cell of no width is a value, and costs its density (or its mass). Otherwise the probability is the integral of the density, or the
+// sum of the masses, over the cell, and since the formulas (formulas.hpp) give the nll of every y as a jet, so is that of the cell:
+//   -log sum_k w_k e^-n_k  has the slopes E[n'] and the curvatures E[n''] - Var[n'] under the weights w_k e^-n_k.
+// Nothing is a difference of two distribution functions, so that nothing cancels: neither in narrow cells nor far out in either tail.
+// A law whose distribution function is elementary has it as `cell` in its formula, which is faster; wide cells of a law with a
+// `Standard` law of known tails use these.
+#pragma once
+
+#include <cmath>
+
+#include "composed.hpp"
+
+namespace neglog {
+namespace {
+
+// -log of a sum of e^-n_k w_k, collected term by term about a first one, whose slopes keep the variance from cancelling.
+template <class J>
+class SumOfTerms {
+  public:
+    void add(const J& n, double log_weight) {
+        const double nats = n.value - log_weight;
+        if (empty_) reference_ = n, least_ = nats, empty_ = false;
+        if (!(nats < infinity)) return;
+        if (nats < least_ - 300) rescale(nats);
+        const double share = std::exp(least_ - nats);
+        sum_ += share;
+        for (std::size_t i = 0; i < J::variables; ++i) {
+            const double away = n.first[i] - reference_.first[i];
+            first_[i] += share * away;
+            for (std::size_t j = 0; j <= i && J::pairs > 0; ++j) {
+                const std::size_t p = triangle(i) + j;
+                second_[p] += share * (n.second[p] - away * (n.first[j] - reference_.first[j]));
+            }
+        }
+    }
+    double least() const { return least_; }
+    J nll() const {
+        J out = J::constant(least_ - std::log(sum_));
+        for (std::size_t i = 0; i < J::variables; ++i) {
+            const double mean = first_[i] / sum_;
+            out.first[i] = reference_.first[i] + mean;
+            for (std::size_t j = 0; j <= i && J::pairs > 0; ++j) {
+                const std::size_t p = triangle(i) + j;
+                out.second[p] = second_[p] / sum_ + mean * (first_[j] / sum_);
+            }
+        }
+        return out;
+    }
+
+  private:
+    void rescale(double nats) {
+        const double factor = std::exp(nats - least_);
+        sum_ *= factor, least_ = nats;
+        for (double& x : first_) x *= factor;
+        for (double& x : second_) x *= factor;
+    }
+    bool empty_ = true;
+    J reference_ = J::constant(0.0);
+    double least_ = 0.0, sum_ = 0.0, first_[J::variables] = {}, second_[J::pairs ? J::pairs : 1] = {};
+};
+
+constexpr double countless = 1e15;   // counts beyond which a number has no next one
+constexpr double negligible = 42.0;  // nats beyond the likeliest value, after which nothing counts
+constexpr double gauss_nodes[] = {0.12523340851146891547, 0.36783149899818019375, 0.58731795428661744730,
+                                  0.76990267419430468704, 0.90411725637047485668, 0.98156063424671925069};
+constexpr double gauss_weights[] = {0.24914704581340278500, 0.23349253653835480876, 0.20316742672306592175,
+                                    0.16007832854334622633, 0.10693932599531843096, 0.047175336386511827195};
+
+// Over densities: panels of a Gauss rule with 12 nodes, from the likeliest value outwards, each so short that the density changes by less
+// than e^4 in it. They end at `breaks`, where the density is not smooth.
+template <class F, class J>
+J integrated(double lower, double upper, const J& m, const J* raw) {
+    double plain[F::parameters ? F::parameters : 1];
+    for (std::size_t k = 0; k < F::parameters; ++k) plain[k] = raw[k].value;
+    const Path path = F::path(m.value, plain);
+    const auto nats = [&](double u, const auto& at, const auto* own) {
+        if constexpr (requires { F::mirrors; })  // numbers near 1 have no digits for what is left of 1
+            if (path.is_above_half(u)) return whole<F>(path.mirrored(u), -at, own);
+        return whole<F>(path.y(u), at, own);
+    };
+    const auto level = [&](double u) { return nats(u, m.value, static_cast<const double*>(plain)) - path.log_slope(u); };
+    const double low = lower == -infinity ? -infinity : path.u(lower), high = upper == infinity ? infinity : path.u(upper);
+    const double begin = low > 0 ? low : (high < 0 ? high : 0.0);
+    SumOfTerms<J> sum;
+    const auto panel = [&](double a, double b) {
+        const double half = 0.5 * (b - a), middle = 0.5 * (a + b), log_half = std::log(absolute(half));
+        for (std::size_t k = 0; k < 6; ++k)
+            for (const double side : {-1.0, 1.0}) {
+                const double u = middle + side * half * gauss_nodes[k];
+                sum.add(nats(u, m, raw), path.log_slope(u) + log_half + std::log(gauss_weights[k]));
+            }
+    };
+    const double first = level(begin);
+    double best = first;
+    for (const double side : {1.0, -1.0}) {
+        const double end = side > 0 ? high : low;
+        double from = begin, here = first, step = 0.5;
+        for (int count = 0; side * (end - from) > 0 && count < 400; ++count) {
+            step = smaller(2.0 * step, 1.0 + 0.5 * absolute(from - begin));
+            double to = from + side * step;
+            if constexpr (requires { F::breaks(0.0, plain); }) {
+                const double edge = path.u(m.value + side * F::breaks(m.value, plain));
+                if (side * (edge - from) > 1e-12 && side * (to - edge) > 0) to = edge;
+            }
+            if (side * (to - end) > 0) to = end;
+            double there = level(to);
+            for (int halvings = 0; !(absolute(there - here) < 4.0) && halvings < 60; ++halvings) {
+                to = from + 0.5 * (to - from), there = level(to);
+            }
+            if (!(absolute(there) < infinity)) break;  // beyond all numbers
+            step = absolute(to - from);
+            panel(from, to);
+            from = to, here = there, best = smaller(best, here);
+            if (here - best > negligible) break;
+        }
+    }
+    return sum.nll();
+}
+
+// Over counts: masses from the likeliest outwards.
+template <class F, class J>
+J summed(double lower, double upper, const J& m, const J* raw) {
+    const double low = larger(std::ceil(lower), 0.0), high = std::floor(upper);
+    double start = std::floor(F::middle(m.value));
+    start = start < low ? low : (start > high ? high : start);
+    if (!(start < countless)) return J::constant(start == start ? infinity : start);
+    SumOfTerms<J> sum;
+    for (const int side : {1, -1}) {
+        double best = infinity;
+        for (double y = side > 0 ? start : start - 1; y >= low && y <= high; y += side) {
+            const J n = whole<F>(y, m, raw);
+            sum.add(n, 0.0);
+            best = smaller(best, n.value);
+            if (n.value - smaller(best, sum.least()) > negligible) break;
+        }
+    }
+    return sum.nll();
+}
+
+template <class F>
+struct CellOf {
+    static bool contains(double lower, double upper) { return lower <= upper; }
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        if constexpr (requires { F::template cell<J>(lower, upper, m, raw); })
+            return F::cell(lower, upper, m, raw);
+        else if constexpr (requires { F::none(m, raw); })
+            return summed<F>(lower, upper, m, raw);
+        else
+            return integrated<F>(lower, upper, m, raw);
+    }
+};
+
+// The normal law has tails that are known to all digits: of a cell between two ends the difference of logarithms, unless it cancels.
+template <>
+struct CellOf<GaussianFormula> {
+    template <class J>
+    static J log_below(const J& z) {
+        const Probit::Hazard hazard = Probit::hazard(z.value);
+        return compose(z, Probit::log_cdf(z.value), hazard.h, -hazard.h * hazard.plus_x);
+    }
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        const J sharpness = exp(-raw[0]);
+        if (lower == -infinity && upper == infinity) return J::constant(0.0);
+        if (lower == -infinity) return -log_below((upper - m) * sharpness);
+        if (upper == infinity) return -log_below((m - lower) * sharpness);
+        const bool right = 0.5 * lower + 0.5 * upper > m.value;  // the tail that is the smaller, mirrored to the left
+        const J near = (right ? m - lower : upper - m) * sharpness, far = (right ? m - upper : lower - m) * sharpness;
+        const J top = log_below(near), ratio = top - log_below(far);
+        return ratio.value > 0.5 ? -top - log1mexp(ratio) : integrated<GaussianFormula>(lower, upper, m, raw);
+    }
+};
+
+// Under Laplace's law a cell that holds the centre has a kink inside, which no node would see.
+template <>
+struct CellOf<LaplaceFormula> {
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        const J sharpness = exp(-raw[0]), low = (lower - m) * sharpness, high = (upper - m) * sharpness;
+        const bool from = lower > -infinity, to = upper < infinity;
+        if (to && high.value <= 0) return std::numbers::ln2 - high - (from ? log1mexp(high - low) : J::constant(0.0));
+        if (from && low.value >= 0) return std::numbers::ln2 + low - (to ? log1mexp(high - low) : J::constant(0.0));
+        const J below = from ? exp(low) : J::constant(0.0), above = to ? exp(-high) : J::constant(0.0);
+        return -log1p(-0.5 * (below + above));
+    }
+};
+
+template <class Change, class F>
+struct CellOf<Changed<Change, F>> {
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        return CellOf<F>::nll(Change::end(lower), Change::end(upper), m, raw);
+    }
+};
+
+// -log(p + (1 - p) e^-inside)
+template <class J>
+J with_zeros(const J& inside, const J& logit) {
+    return softplus(logit) - logit - softplus(-inside - logit);
+}
+
+template <class F>
+struct CellOf<ZeroInflated<F>> {
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        const J inside = CellOf<F>::nll(lower, upper, m, raw), &logit = raw[F::parameters];
+        return lower <= 0 ? with_zeros(inside, logit) : inside + softplus(logit);
+    }
+};
+
+template <class F>
+struct CellOf<Hurdle<F>> {
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        const J& logit = raw[F::parameters];
+        const bool counts = Hurdle<F>::counts, zero = lower <= 0;
+        if (upper < (counts ? 1.0 : 5e-324)) return softplus(-logit);
+        J inside = CellOf<F>::nll(zero ? (counts ? 1.0 : 0.0) : lower, upper, m, raw);
+        if constexpr (Hurdle<F>::counts) inside = inside + Hurdle<F>::truncation(F::none(m, raw));
+        return zero ? with_zeros(inside, logit) : inside + softplus(logit);
+    }
+};
+
+// The formula of cells: y is the lower end, and the upper end stands after the raw parameters.
+template <class F>
+struct Cells {
+    static constexpr std::size_t parameters = F::parameters, beside = 1;
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        if (lower == upper) return F::contains(lower) ? whole<F>(lower, m, raw) : J::constant(infinity);
+        if (!(lower < upper)) return J::constant(lower == lower && upper == upper ? infinity : nan_value);
+        return CellOf<F>::nll(lower, upper, m, raw);
+    }
+};
+
+}  // namespace
+}  // namespace neglog
