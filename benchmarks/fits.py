@@ -106,6 +106,14 @@ def absolute(size: Size) -> Iterator[Task]:
         yield Task(f"absolute error, {size(n):,} × 20", "laplace", "flat", X, y, wanted=3.0, exact=True)
 
 
+def quantiles(size: Size) -> Iterator[Task]:
+    """Other quantiles than the median, to the very vertex."""
+    X, y = data.dense("laplace", size(200_000), 20)
+    for quantile in (0.1, 0.75):
+        name = f"quantile {quantile:g}, {size(200_000):,} × 20"
+        yield Task(name, "quantile", "flat", X, y, wanted=3.0, exact=True, quantile=quantile)
+
+
 def huber(size: Size) -> Iterator[Task]:
     """Huber with unknown scale: the rivals minimise other sums, so each is held to its own."""
     X, y = data.dense("huber", size(200_000), 20)
@@ -120,12 +128,14 @@ def softmax(size: Size) -> Iterator[Task]:
     )
 
 
-GROUPS = {group.__name__: group for group in (fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax)}
+GROUPS = {
+    group.__name__: group for group in (fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax)
+}
 
 
 def ours(task: Task) -> Candidate:
     """Neglog on the task, as a user calls it."""
-    noise = NOISES[task.noise]()
+    noise = NOISES[task.noise]() if task.noise in NOISES else nl.AsymmetricLaplace(scale=1.0, quantile=task.quantile)
     if task.path:
         takes_tolerance = "tol" in inspect.signature(nl.path).parameters
 

@@ -1,7 +1,8 @@
 """`make bench`: every problem, neglog and its rivals in one run; prints tables and writes results.md beside this file.
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
-fits, latency, motor, lasso, paths, sparse, absolute, huber, softmax; opened; tweedie_power, growth, memory;
+fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; tweedie_power,
+growth, memory;
 samplers, learned, left_out; coverage; tables; trees, laws; files, cluster.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
@@ -31,6 +32,7 @@ import sklearn
 import streaming
 import tables as real_tables
 import timing
+import vocabulary
 from contest import ACCURACY
 from data import AbsentError
 from rich.console import Console
@@ -52,6 +54,7 @@ GROUPS = (
     *ELEMENTARY,
     *fits.GROUPS,
     *opened.GROUPS,
+    *vocabulary.GROUPS,
     "versions",  # which versions.py measures
     *resources.GROUPS,
     *bayes.GROUPS,
@@ -65,6 +68,8 @@ NUMBERS = {
     "neglog ms",
     "rival ms",
     "its ms",
+    "Poisson ms",
+    "× Poisson",
     "ratio",
     "wanted",
     "× X'X",
@@ -76,6 +81,7 @@ NUMBERS = {
 }
 TITLES = {
     "opened": "What open parameters cost",
+    "vocabulary": "Counts, zeros, times, ranks and proportions",
     "versions": "The version before, 0.1.0, and the present one (`versions.py`)",
     "elementary": "Elementary functions",
     "fits": f"Fits, each at the cheapest tolerance whose objective is within {ACCURACY:g} of the best found",
@@ -100,6 +106,7 @@ HEADS = {
     "streaming": streaming.COLUMNS,
     "accuracy": accuracy.COLUMNS,
     "opened": opened.COLUMNS,
+    "vocabulary": vocabulary.COLUMNS,
     "versions": ("problem", "before ms", "after ms", "after / before"),
 }
 
@@ -155,6 +162,10 @@ def run(group, size, only, tables, tell, save):
             tables["elementary"] += measured(problem)
     elif group in opened.GROUPS:
         tables["opened"] += opened.GROUPS[group](size, tell)
+    elif group in vocabulary.GROUPS:
+        for line in vocabulary.GROUPS[group](size, tell):
+            tables["vocabulary"].append(line)
+            save()
     elif group in fits.GROUPS:
         tasks = (task for task in fits.GROUPS[group](size) if only in task.name)
         for outcome in fits.outcomes(tasks, tell):

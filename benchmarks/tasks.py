@@ -60,6 +60,7 @@ class Task:
     grams: float | None = None  # the largest multiple of one X'X
     gram: bool = False  # measure X'X beside the fits
     exact: bool = False  # neglog has to find the very minimum
+    quantile: float = 0.5  # of the noises that predict one
     remarks: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -119,7 +120,11 @@ class Task:
         if self.exposure is not None:
             eta += np.log(self.exposure)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.atleast_1d(HALF_DEVIANCES[self.noise](y, eta).sum(axis=0) + self.penalty(coef))
+            if self.noise == "quantile":
+                losses = np.where(y < eta, self.quantile - 1, self.quantile) * (y - eta)
+            else:
+                losses = HALF_DEVIANCES[self.noise](y, eta)
+            return np.atleast_1d(losses.sum(axis=0) + self.penalty(coef))
 
     def penalty(self, coef: np.ndarray):
         """-log p of the coefficients, without constants."""

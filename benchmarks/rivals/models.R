@@ -1,4 +1,4 @@
-# One fit in R, timed by R:  Rscript models.R folder n d package method tolerance
+# One fit in R, timed by R:  Rscript models.R folder n d package method tolerance quantile
 # The folder holds X (by columns) or i, p, x (a sparse matrix by columns), y and lambda as raw numbers;
 # the answer goes there too: least seconds, scale, then intercept and coefficients of each strength.
 
@@ -9,6 +9,7 @@ d <- as.integer(arguments[3])
 package <- arguments[4]
 method <- arguments[5]
 tolerance <- as.numeric(arguments[6])
+quantile <- as.numeric(arguments[7])
 suppressMessages(suppressWarnings(library(package, character.only = TRUE)))
 
 numbers <- function(name, what = "double") {
@@ -43,9 +44,10 @@ if (package == "glmnet") {
 } else if (package == "quantreg") {
   ones <- cbind(1, X)
   fit <- switch(method,
-    br = function() rq.fit.br(ones, y, tau = 0.5),
-    fn = function() rq.fit.fnb(ones, y, tau = 0.5, eps = tolerance),
-    pfn = function() rq.fit.pfn(ones, y, tau = 0.5, eps = tolerance)
+    br = function() rq.fit.br(ones, y, tau = quantile),
+    fn = function() rq.fit.fnb(ones, y, tau = quantile, eps = tolerance),
+    pfn = function() rq.fit.pfn(ones, y, tau = quantile, eps = tolerance),
+    sfn = function() rq.fit.sfn(as.matrix.csr(ones), y, tau = quantile, control = list(small = tolerance))
   )
   answer <- function(model) c(0, model$coefficients)
 } else {

@@ -20,6 +20,7 @@ FAMILIES = {"gaussian": "gaussian", "poisson": "poisson", "bernoulli": "binomial
 FITS = {
     *((noise, "laplace", kind) for noise in FAMILIES for kind in ("dense", "sparse")),
     ("laplace", "flat", "dense"),
+    ("quantile", "flat", "dense"),
     ("huber", "flat", "dense"),
 }
 PATHS = {(noise, "laplace", "dense") for noise in FAMILIES}
@@ -39,13 +40,13 @@ def installed(package: str) -> bool:
 
 def candidates(task: Task) -> Iterator[Candidate]:
     """What the packages that are here can do."""
-    package = {"laplace": "quantreg", "huber": "MASS"}.get(task.noise, "glmnet")
+    package = {"laplace": "quantreg", "quantile": "quantreg", "huber": "MASS"}.get(task.noise, "glmnet")
     if not installed(package):
         task.remarks[f"R {package}"] = "not installed"
         return
     folder = handed_over(task)
     if package == "quantreg":
-        for method in ("fn", "pfn", "br"):
+        for method in ("fn", "pfn", "sfn", "br"):
             if method == "br" and task.n > SIMPLEX_ROWS:
                 task.remarks["R quantreg br"] = f"not run beyond {SIMPLEX_ROWS:,} rows, where it takes minutes"
                 continue
@@ -87,7 +88,7 @@ def handed_over(task: Task) -> Path:
 def run(folder: Path, task: Task, package: str, method: str, tol: float | None) -> Fitted:
     """One process: some repetitions, the least time."""
     d = task.X.shape[1]
-    arguments = [str(folder), str(task.n), str(d), package, method, str(tol or 0)]
+    arguments = [str(folder), str(task.n), str(d), package, method, str(tol or 0), str(task.quantile)]
     try:
         subprocess.run(["Rscript", str(SCRIPT), *arguments], check=True, capture_output=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:

@@ -22,6 +22,7 @@ FITS = {
     *((noise, prior, "dense") for noise in ("bernoulli", "gaussian") for prior in ("gaussian", "laplace")),
     ("bernoulli", "laplace", "sparse"),
     ("laplace", "flat", "dense"),
+    ("quantile", "flat", "dense"),
     ("huber", "flat", "dense"),
     ("categorical", "gaussian", "dense"),
 }
@@ -42,6 +43,7 @@ def candidates(task: Task) -> Iterator[Candidate]:
     yield from {
         "categorical": softmax,
         "laplace": quantile,
+        "quantile": quantile,
         "huber": concomitant,
         "bernoulli": logistic,
         "gaussian": least_squares,
@@ -151,13 +153,13 @@ def path(task: Task, tol: float, gram: bool) -> Fitted:
 
 
 def quantile(task: Task) -> Iterator[Candidate]:
-    """The linear programme of the median."""
+    """The linear programme of a quantile."""
     if task.n > QUANTILE_ROWS:
         task.remarks[f"{NAME} QuantileRegressor"] = f"not run beyond {QUANTILE_ROWS:,} rows, where it takes minutes"
         return
 
     def fit(_: None) -> Fitted:
-        model = QuantileRegressor(alpha=0.0).fit(task.X, task.y)
+        model = QuantileRegressor(quantile=task.quantile, alpha=0.0).fit(task.X, task.y)
         return Fitted(model.intercept_, model.coef_)
 
     yield Candidate(f"{NAME} QuantileRegressor", fit)

@@ -16,6 +16,7 @@ FAMILIES = {
 FITS = {
     *((noise, "gaussian", "dense") for noise in (*FAMILIES, "gaussian")),
     ("laplace", "flat", "dense"),
+    ("quantile", "flat", "dense"),
     ("huber", "flat", "dense"),
 }
 PATHS: set[tuple[str, str, str]] = set()
@@ -37,12 +38,12 @@ def candidates(task: Task) -> Iterator[Candidate]:
             return split(sm.OLS(task.y, exog).fit_regularized(alpha=alpha, L1_wt=0).params)
 
         yield Candidate(f"{NAME} OLS.fit_regularized", ridge)
-    elif task.noise == "laplace":
+    elif task.noise in ("laplace", "quantile"):
 
-        def median(tol: float) -> Fitted:
-            return split(sm.QuantReg(task.y, exog).fit(q=0.5, p_tol=tol, max_iter=5000).params)
+        def quantile(tol: float) -> Fitted:
+            return split(sm.QuantReg(task.y, exog).fit(q=task.quantile, p_tol=tol, max_iter=5000).params)
 
-        yield Candidate(f"{NAME} QuantReg", median, LADDER)
+        yield Candidate(f"{NAME} QuantReg", quantile, LADDER)
     elif task.noise == "huber":
 
         def robust(tol: float) -> Fitted:
