@@ -71,15 +71,31 @@ def test_a_parameter_may_have_the_name_of_a_method():
 def test_a_density_that_may_shrink_to_what_many_rows_share_has_no_maximum(rng):
     X = rng.normal(size=(400, 1))
     y = X[:, 0] + rng.normal(size=400)
-    y[:160] = 0.0
-    with pytest.raises(ValueError, match=r"160 of 400 are 0, around which its density grows"):
-        nl.fit(X, y, nl.SinhArcsinh())
+    y[:160] = 2.5
+    for noise, given in (
+        (nl.SinhArcsinh(), y),
+        (nl.Log(nl.SinhArcsinh()), np.exp(y)),
+        (nl.Logit(nl.SinhArcsinh()), 1 / (1 + np.exp(-y))),
+    ):
+        with pytest.raises(ValueError, match=r"160 of 400 are .*, around which its density grows"):
+            nl.fit(X, given, noise)
+    zeros = np.where(np.arange(400) % 2, 0.0, np.exp(y))
+    with pytest.raises(ValueError, match=r"80 of 200 are 12\.1825, around which its density grows"):
+        nl.fit(X, zeros, nl.Hurdle(nl.Log(nl.SinhArcsinh())))
+    assert nl.fit(X, y, nl.SinhArcsinh(tail=1.0)).converged
+
+
+def test_a_spread_that_shrinks_around_equal_targets_is_named(rng):
+    X = rng.normal(size=(400, 1))
+    y = X[:, 0] + rng.normal(size=400)
     y[:240] = 2.5
     with pytest.warns(nl.ConvergenceWarning):
-        fit = nl.fit(X, y, nl.SinhArcsinh())
+        fit = nl.fit(X, y, nl.StudentT(df=0.5))
     assert not fit.converged
     assert "no maximum of the likelihood: 240 of 400 targets are 2.5" in fit.message
-    assert nl.fit(X, y, nl.SinhArcsinh(tail=1.0)).converged
+    zeros = np.where(np.arange(400) % 2, 0.0, np.exp(y))
+    with pytest.warns(nl.ConvergenceWarning, match=r"120 of 200 targets are 12\.1825"):
+        nl.fit(X, zeros, nl.Hurdle(nl.Log(nl.StudentT(df=0.5))))
 
 
 @pytest.mark.parametrize(

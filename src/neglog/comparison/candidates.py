@@ -61,15 +61,23 @@ def screened(
     if not costs:
         return noises, {}
     best = min(costs, key=lambda one: float(np.average(costs[one], weights=weight)))
-    kept, refused = [], {}
+    kept, gaps = [], {}
     for noise in noises:
         own = name(noise)
-        away = costs[own] - costs[best] if own in costs else np.zeros(1)
-        gap, error = (float(np.average(away, weights=weight)), standard_error(away, weight)) if own in costs else (0, 1)
-        if gap > max(HOPELESS, SURE * error):
-            refused[own] = (
-                f"on {len(test):,} rows it cost {gap:.2g} nats a row more than {best}, so that it was not tried on all"
-            )
+        away = costs[own] - costs[best] if own in costs else np.zeros(len(test))
+        gap = float(np.average(away, weights=weight))
+        if own in costs and gap > max(HOPELESS, SURE * standard_error(away, weight)):
+            gaps[own] = gap
         else:
             kept.append(noise)
-    return kept, refused
+    return kept, _hopeless(gaps, best, len(test))
+
+
+def _hopeless(gaps: dict[str, float], best: str, rows: int) -> dict[str, str]:
+    """One reason for all of them, which is then said once, from the least to the most hopeless."""
+    names = sorted(gaps, key=lambda one: gaps[one])
+    if not names:
+        return {}
+    ends = dict.fromkeys(f"{gaps[own]:.2g}" for own in (names[0], names[-1]))
+    reason = f"{' to '.join(ends)} nats a row more than {best} on a sample of {rows:,} rows, so not tried on all"
+    return dict.fromkeys(names, reason)

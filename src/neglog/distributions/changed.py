@@ -70,6 +70,9 @@ class Changed(Composed):
             ),
         }
 
+    def piled(self, y: Any) -> str | None:
+        return self.noise.piled(y)
+
     @staticmethod
     @abstractmethod
     def _forward(y: Any) -> Any:

@@ -69,6 +69,9 @@ class Hurdle(Composed):
             return None
         return f"{type(self).__name__}: what is not 0 can be estimated only where some y is, but all {rows} are 0"
 
+    def piled(self, y: Any) -> str | None:
+        return self.noise.piled(y[y != 0])
+
     def uncalled_for(self, rows: int, zeros: int, mean: float) -> str | None:
         if not zeros:
             return "no y is 0"

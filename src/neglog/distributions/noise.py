@@ -164,6 +164,10 @@ class Noise(Distribution):
         """Why what the noise leaves open cannot be told from so many targets, of which so many are 0; or None."""
         return None
 
+    def piled(self, y: Any) -> str | None:
+        """Why what the noise leaves open cannot be told from these targets, of which too many are alike; or None."""
+        return None
+
     @property
     def smooth(self) -> bool:
         """False: the nll has kinks, and solvers that need curvature must not use it."""

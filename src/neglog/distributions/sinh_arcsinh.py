@@ -19,7 +19,8 @@ STEP = 1 / 16  # of the trapezoidal rule over asinh of a standard Gaussian, whos
 NODES = np.arange(-7.0, 7.0 + STEP, STEP)
 LOG_WEIGHTS = np.log(STEP) - 0.5 * np.sinh(NODES) ** 2 + np.log(np.cosh(NODES)) - HALF_LOG_TWO_PI
 
-PILE, FEW = 0.25, 100  # the share of zeros, of more than a few rows, from which on the likelihood has no maximum
+PILE, FEW = 0.25, 100  # the share of equal y, of more than a few rows, from which on the likelihood has no maximum
+LOOKED_AT = 2000  # rows that tell which y is the most frequent
 
 
 @register
@@ -67,14 +68,19 @@ class SinhArcsinh(Noise):
     ) -> None:
         self._state(link=link, loc=loc, scale=scale, skew=skew, tail=tail)
 
-    def cannot_tell(self, rows: int, zeros: int) -> str | None:
-        if self.scale is None and self.tail is None and rows >= FEW and zeros > PILE * rows:
-            return (
-                "the scale and tail of a SinhArcsinh noise can be estimated only where few targets are alike, but "
-                f"{zeros:,} of {rows:,} are 0, around which its density grows without end; state tail=..., or use a "
-                "noise that has mass at 0"
-            )
-        return None
+    def piled(self, y: Any) -> str | None:
+        if self.scale is not None or self.tail is not None or len(y) < FEW:
+            return None
+        values, counts = np.unique(y[:: max(1, len(y) // LOOKED_AT)], return_counts=True)
+        value = values[np.argmax(counts)]
+        alike = int(np.count_nonzero(y == value))
+        if alike <= PILE * len(y):
+            return None
+        return (
+            "the scale and tail of a SinhArcsinh noise can be estimated only where few targets are alike, but "
+            f"{alike:,} of {len(y):,} are {value:g}, around which its density grows without end; state tail=..., or "
+            f"use a noise that has mass at {value:g}"
+        )
 
     def _tail(self, y: Any, upper: bool) -> Any:
         loc, scale, skew, tail = self._known("loc", "scale", "skew", "tail")

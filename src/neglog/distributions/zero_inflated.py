@@ -54,6 +54,9 @@ class ZeroInflated(Composed):
             "zeros or not; state p=..."
         )
 
+    def piled(self, y: Any) -> str | None:
+        return self.noise.piled(y)
+
     def uncalled_for(self, rows: int, zeros: int, mean: float) -> str | None:
         expected = rows * float(np.exp(-mean))
         if zeros > expected + 3 * np.sqrt(expected):

@@ -137,7 +137,8 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
             "another unit."
         )
     elif size == 0 or target.vanished(answer.noise, size) or not np.isfinite(value):
-        sentence = _through_all(name, noise)
+        pile = None if size == 0 or _reaches_all(task) else _pile(task)
+        sentence = _through_all(name, noise) if pile is None else _around(pile, name, noise)
     elif (not answer.converged or learned or target.vanished(answer.noise, 1e9 * size)) and _reaches_all(task):
         if learned and target.squares and answer.converged and task.engine.rows <= task.engine.width:
             return  # the evidence divides y between the columns and the noise
@@ -149,10 +150,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
             f"{name}=..., or let the scale of the prior be learned: Gaussian()."
         )
     elif not answer.converged and target.vanished(answer.noise, NARROW * size) and (pile := _pile(task)) is not None:
-        sentence = (
-            f"There is no maximum of the likelihood: {pile}, and the density of the {noise} noise grows without end "
-            f"where its {name} shrinks around them. State {name}=..., or use a noise that has mass there."
-        )
+        sentence = _around(pile, name, noise)
     else:
         return
     answer.converged, answer.degenerate = False, True
@@ -168,10 +166,18 @@ def _through_all(name: str, noise: str, who: str = "The fit passes") -> str:
     )
 
 
+def _around(pile: str, name: str, noise: str) -> str:
+    return (
+        f"There is no maximum of the likelihood: {pile}, and the density of the {noise} noise grows without end where "
+        f"its {name} shrinks around them. State {name}=..., or use a noise that has mass there."
+    )
+
+
 def _pile(task: Task) -> str | None:
-    """How many rows have the y that most have, if these are many."""
+    """How many rows have the y that most have, of those that say something of the location, if these are many."""
     target = task.in_memory().target
-    y = target.raw if target.w is None else target.raw[target.w > 0]
+    told = np.isfinite(target.on_location_scale) & (True if target.w is None else target.w > 0)
+    y = target.points[told]
     values, counts = np.unique(y, return_counts=True)
     most = int(np.argmax(counts))
     return f"{counts[most]:,} of {len(y):,} targets are {values[most]:.6g}" if counts[most] > PILED * len(y) else None

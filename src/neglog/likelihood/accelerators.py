@@ -55,7 +55,9 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None, *, who
         bad = np.flatnonzero(~np.isfinite(y))
         raise ValueError(f"y must be finite, but {first_rows(bad, len(y))} {y[bad[0]]}")
     target = (Modelled if noise.modelled else ACCELERATORS[_single(noise).traits.settled_by])(_single(noise), y, w, p)
-    objection = noise.cannot_tell(len(y), int(np.count_nonzero(y == 0))) if whole and noise.in_doubt else None
+    objection = None
+    if whole and noise.in_doubt:
+        objection = noise.cannot_tell(len(y), int(np.count_nonzero(y == 0))) or noise.piled(y)
     if objection is not None:
         raise ValueError(objection)
     return target

@@ -25,6 +25,7 @@ from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.modelled import check_columns
 from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.row_values import check_counted_classes, checked, combined_offset
+from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Task
 from neglog.solvers.penalty import Penalty
 from neglog.streaming.pieces import Folds, Pieces, PieceTask, Streamed, StreamedTask
@@ -189,7 +190,7 @@ def open_source(
         notes.insert(0, f"{survey.rows - kept:,} of {survey.rows:,} rows were left out: they lack values")
     small = _small(encoder, survey.sample, source.lengths, noise, intercept, notes, tol, max_iter)
     sums = _sums(survey, small, kept)
-    _check_sums(noise, sums)
+    _check_sums(noise, sums, small.target)
     if cache is not None:
         source, encoder = cached(source, encoder, cache)
     pieces = Pieces(source, encoder, intercept, small.engine.centre)
@@ -289,7 +290,9 @@ def _sums(survey: Survey, small: Task, rows: int) -> TargetSums:
     return replace(sums, rows=rows, weight=survey.weight, precise=survey.weight, classes=counts)
 
 
-def _check_sums(noise: Noise, sums: TargetSums) -> None:
-    objection = noise.cannot_tell(sums.rows, sums.zeros) if noise.in_doubt else None
+def _check_sums(noise: Noise, sums: TargetSums, sample: Target) -> None:
+    objection = None
+    if noise.in_doubt:
+        objection = noise.cannot_tell(sums.rows, sums.zeros) or noise.piled(sample.points)
     if objection is not None:
         raise ValueError(objection)
