@@ -28,13 +28,6 @@ TRUTHS = {
 }
 
 
-NAMES = [
-    name
-    for name, family in TESTED.items()
-    if family.traits.intercept  # which takes the means of the levels
-]
-
-
 def drawn(name, eta, rng):
     """From the family's own law, as its first example has it."""
     family = nl.distributions.FAMILIES[name]
@@ -60,18 +53,20 @@ def fitted(name="poisson", prior=None, **options):
     return nl.fit(made[columns], "y", noise, prior or nl.Gaussian(scale=30.0), **options)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TESTED)
 def test_contrasts_do_not_depend_on_a_wide_prior(name):
     """Which is all that is known about the mean of the levels, and of the classes."""
     one, other = (shown(fitted(name, nl.Gaussian(scale=scale))) for scale in (30.0, 300.0))
     np.testing.assert_allclose(other.coefficients, one.coefficients, atol=2e-2)
     np.testing.assert_allclose(other.errors, one.errors, rtol=2e-2)
     np.testing.assert_allclose(other.intercept_errors, one.intercept_errors, rtol=2e-2)
+    for parameter, (estimate, error) in one.noise.items():
+        assert other.noise[parameter] == pytest.approx((estimate, error), rel=2e-2, abs=2e-2 * abs(error))
     raw = shown(fitted(name, nl.Gaussian(scale=300.0)), contrasts=False)
     assert (raw.errors[:, 1:] > 20 * other.errors[:, 1:]).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TESTED)
 def test_levels_that_are_shown_predict_the_same(name):
     fit = fitted(name, nl.Gaussian())
     values, made = shown(fit), table(name)
@@ -80,6 +75,9 @@ def test_levels_that_are_shown_predict_the_same(name):
     given = fit.raw_prediction(made[["x", "g", "h"]]).reshape(eta.shape)
     if name == "categorical":  # of classes only differences count
         eta, given = eta - eta.mean(axis=1, keepdims=True), given - given.mean(axis=1, keepdims=True)
+    if not fit.noise.traits.intercept:  # edges take the means of the levels
+        name = next(iter(values.noise))
+        eta = eta + (fit.noise.number(name)[0] - values.noise[name][0])
     np.testing.assert_allclose(eta, given, atol=1e-9)
     shares = [(made["g"] == g).mean() for g in "abc"]
     np.testing.assert_allclose(values.coefficients[:, 1:4] @ shares, 0, atol=1e-12)
@@ -122,11 +120,15 @@ def test_weights_count_rows():
     twice = made.loc[made.index.repeat(made["w"])]
     one = nl.fit(made, "y", nl.Poisson(), nl.Gaussian(scale=1.0), sample_weight="w")
     other = nl.fit(twice.drop(columns="w"), "y", nl.Poisson(), nl.Gaussian(scale=1.0))
-    for a, b in zip(vars(shown(one)).values(), vars(shown(other)).values(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
+    assert_same(shown(one), shown(other), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["poisson", "categorical"])
+def assert_same(one, other, **close):
+    for name in ("intercepts", "intercept_errors", "coefficients", "errors"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), **close)
+
+
+@pytest.mark.parametrize("name", ["poisson", "categorical", "ordinal"])
 def test_saved_and_pickled_fits_show_the_same(name, tmp_path):
     fit = fitted(name, nl.Gaussian())
     fit.save(tmp_path / "fit.json")
@@ -152,8 +154,7 @@ def test_rows_elsewhere_show_the_same(tmp_path):
     made.to_parquet(tmp_path / "a.parquet")
     here = nl.fit(made, "y", nl.Poisson(), nl.Gaussian(scale=1.0))
     there = nl.fit(str(tmp_path / "a.parquet"), "y", nl.Poisson(), nl.Gaussian(scale=1.0))
-    for a, b in zip(vars(shown(here)).values(), vars(shown(there)).values(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+    assert_same(shown(here), shown(there), rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -173,3 +174,26 @@ def test_rare_levels_have_no_share():
     shares = fit._contrasts.shares
     assert shares.sum() == pytest.approx(1.0)
     assert np.isfinite(shown(fit).errors).all()
+
+
+def test_edges_take_the_means_of_the_levels():
+    """As where levels are coded as differences from their mean, which needs no prior."""
+    made = table("ordinal")
+    there = nl.fit(coded(made), made["y"].to_numpy(), nl.Ordinal())
+    here = shown(nl.fit(made[["x", "g", "h"]], made["y"].to_numpy(), nl.Ordinal(), nl.Gaussian(scale=300.0)))
+    places = [0, 2, 3, 5]  # x, g[b], g[c], h[yes]
+    np.testing.assert_allclose(here.coefficients[0, places], there.coef, atol=1e-4)
+    np.testing.assert_allclose(here.errors[0, places], there.standard_errors, rtol=1e-3)
+    edges, errors = np.array(list(here.noise.values())).T
+    np.testing.assert_allclose(edges, there.noise.edges, atol=1e-4)
+    np.testing.assert_allclose(errors, list(there.noise_standard_errors.values()), rtol=1e-3)
+
+
+def coded(made):
+    """x, and each level but the first of g and h less what the first makes of it."""
+    columns = [made["x"]]
+    for name, first, others in (("g", "a", "bc"), ("h", "no", ("yes",))):
+        for level in others:
+            ratio = (made[name] == level).mean() / (made[name] == first).mean()
+            columns.append((made[name] == level) - ratio * (made[name] == first))
+    return np.column_stack(columns).astype(float)

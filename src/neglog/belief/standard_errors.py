@@ -5,6 +5,7 @@ x x' for a row, times q (1 - q) for a quantile q, and w for log scale.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,11 +36,7 @@ def information_of(task: Task, answer: Answer) -> Information:
 
 def _information_of(task: Task, answer: Answer) -> Information:
     joint, n = Joint(task, answer), len(answer.theta)
-    if answer.degenerate:
-        covariance = np.full((n + len(joint.names),) * 2, np.nan)
-    else:
-        free = np.append(_free(task, answer), np.ones(len(joint.names), bool))
-        covariance = inverse(joint.curvature().matrix, free, joint.basis())
+    covariance = _covariance(joint)
     noise = joint.task.target.errors(answer.noise, _of_noise(joint, covariance))
     if answer.at_limit:  # of a parameter at its limit nothing is known but that
         noise = {name: noise.get(name, np.nan) for name in task.target.open}
@@ -47,10 +44,31 @@ def _information_of(task: Task, answer: Answer) -> Information:
     return Information(coefficients, intercepts, noise, covariance[:n, :n])
 
 
-def _of_noise(joint: Joint, covariance: Numbers) -> Numbers:
-    """The covariance of the raw parameters of the noise, as they belong to columns that are not centred."""
+@one_blas_thread
+def shifted_noise_errors(task: Task, answer: Answer, shift: Numbers) -> dict[str, float]:
+    """Of what a noise estimates in the place of an intercept, less these parts of the coefficients of the columns."""
+    with np.errstate(all="ignore"):
+        joint = Joint(task, answer)
+        return joint.task.target.errors(answer.noise, _of_noise(joint, _covariance(joint), shift))
+
+
+def _covariance(joint: Joint) -> Numbers:
+    """Of coefficients and raw parameters; unknown where there is no maximum."""
+    answer = joint.answer
+    if answer.degenerate:
+        return np.full((len(answer.theta) + len(joint.names),) * 2, np.nan)
+    free = np.append(_free(joint.task, answer), np.ones(len(joint.names), bool))
+    return inverse(joint.curvature().matrix, free, joint.basis())
+
+
+def _of_noise(joint: Joint, covariance: Numbers, shift: Any = 0.0) -> Numbers:
+    """The covariance of the raw parameters of the noise, as they belong to columns that are not centred; the first less
+    these parts of the coefficients.
+    """
     n = len(covariance) - len(joint.names)
     own, turn = covariance[n:, n:], joint.public_matrix()[n:]
+    if len(turn):
+        turn[0, joint.task.engine.places] -= shift
     used = np.flatnonzero(np.abs(turn).sum(axis=0))
     if len(used) and used[0] < n:
         moved = covariance[np.ix_(used, used)]

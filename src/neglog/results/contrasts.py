@@ -6,13 +6,14 @@ every coefficient; the differences from them are known as well as in any other c
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neglog.belief.standard_errors import shifted_noise_errors
 from neglog.design.blocks import Codes
-from neglog.likelihood.task import Task
+from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class Contrasts:
     factors: Numbers  # the number of each coefficient's factor, -1 for what is no level
     coefficients: Numbers
     intercepts: Numbers
+    noise: dict[str, float] = field(default_factory=dict)  # of what the noise estimates in the place of an intercept
 
 
-def contrasts_of(task: Task, information: "Information") -> Contrasts | None:
+def contrasts_of(task: Task, answer: Answer, information: "Information") -> Contrasts | None:
     """From the covariance of the coefficients; None where nothing would change: no factor has a coefficient for each
     level beside an intercept, and there are no classes under a prior.
     """
@@ -61,13 +63,15 @@ def contrasts_of(task: Task, information: "Information") -> Contrasts | None:
         own = own - own.mean(axis=2, keepdims=True)
     errors = np.sqrt(np.maximum(own.diagonal(axis1=1, axis2=2).T, 0.0))
     errors[:, held] = raw[:, held]
-    return Contrasts(shares, factors, errors, _intercept_errors(task, information.covariance, shares))
+    noise = {} if task.target.noise.takes_intercept else shifted_noise_errors(task, answer, shares)
+    return Contrasts(shares, factors, errors, _intercept_errors(task, information.covariance, shares), noise)
 
 
 def _factors(task: Task) -> Iterator[tuple[Numbers, Numbers]]:
     """Where the coefficients of each factor stand, and the shares of its levels among the rows with a known one."""
     blocks = task.in_memory().engine.design.blocks
-    if not task.engine.intercept or not any(isinstance(block, Codes) and not block.reference for block in blocks):
+    held = task.engine.intercept or not task.target.noise.takes_intercept
+    if not held or not any(isinstance(block, Codes) and not block.reference for block in blocks):
         return
     weights, start = task.total(level_weights), 0
     for block in blocks:
@@ -94,6 +98,8 @@ def _intercept_errors(task: Task, covariance: Numbers, shares: Numbers) -> Numbe
     """Of the intercept with the means of the factors in it."""
     engine = task.engine
     outputs, columns = engine.loss.outputs, engine.columns
+    if not engine.intercept:
+        return np.full(outputs, np.nan)
     rows = np.zeros((outputs, outputs, columns))
     for k in range(outputs):
         rows[k, k, 0] = 1.0
@@ -117,6 +123,7 @@ class Shown:
     intercept_errors: Numbers
     coefficients: Numbers
     errors: Numbers
+    noise: dict[str, tuple[float, float]]  # estimate and error of each parameter that was estimated
 
 
 def shown(fit: "Fit", contrasts: bool = True) -> Shown:
@@ -124,19 +131,23 @@ def shown(fit: "Fit", contrasts: bool = True) -> Shown:
     they are.
     """
     intercepts, coefficients = fit.outputs
+    noise = {name: (fit.noise.number(name)[0], error) for name, error in fit.noise_standard_errors.items()}
     found: Any = fit._contrasts if contrasts else None
     if found is None:
         information = fit._information
-        return Shown(intercepts, information.intercepts, coefficients, information.coefficients)
+        return Shown(intercepts, information.intercepts, coefficients, information.coefficients, noise)
     inside = found.factors >= 0
     less, count = coefficients.copy(), int(found.factors.max(initial=-1)) + 1
     if count:
         weighted = (coefficients * found.shares)[:, inside]
         means = np.stack([np.bincount(found.factors[inside], one, count) for one in weighted])
         less[:, inside] -= means[:, found.factors[inside]]
-        intercepts = intercepts + means.sum(axis=1)
+        if found.noise:
+            noise = {name: (noise[name][0] - means.sum(), error) for name, error in found.noise.items()}
+        else:
+            intercepts = intercepts + means.sum(axis=1)
     if fit.noise.of_classes:
         intercepts = intercepts - intercepts.mean()
         free = ~np.isnan(found.coefficients).any(axis=0)
         less[:, free] -= less[:, free].mean(axis=0)
-    return Shown(intercepts, found.intercepts, less, found.coefficients)
+    return Shown(intercepts, found.intercepts, less, found.coefficients, noise)

@@ -159,7 +159,7 @@ class FitOfRows(Fit):
 
     @cached_property
     def _contrasts(self) -> Contrasts | None:
-        return contrasts_of(self._task, self._information)
+        return contrasts_of(self._task, self._answer, self._information)
 
     @cached_property
     def _joint(self) -> Joint:

@@ -92,7 +92,10 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
         "d2": ("a number", _is_number),
     },
 }
-OPTIONAL = {"values": {"classes": ("an array", _is_array)}}
+OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
+    "values": {"classes": ("an array", _is_array)},
+    "contrasts": {"noise": ("numbers by name", _map_to(_is_number))},
+}
 PREDICTOR = {
     "intercept": ("a number", _is_number),
     "coef": ("an array", _is_array),
@@ -106,7 +109,7 @@ def check(stored: dict[str, Any]) -> None:
     for part, wanted in PARTS.items():
         _check_part(part, stored.get(part), wanted, OPTIONAL.get(part, {}))
     if "contrasts" in stored:
-        _check_part("contrasts", stored["contrasts"], CONTRASTS, {})
+        _check_part("contrasts", stored["contrasts"], CONTRASTS, OPTIONAL["contrasts"])
     predictors = stored.get("predictors", {})
     if not isinstance(predictors, dict):
         raise ValueError(f"'predictors' must be an object, but is {_short(predictors)}")

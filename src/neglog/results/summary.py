@@ -16,7 +16,8 @@ class Summary:
     """Estimates, standard errors and intervals by name, and the numbers that judge the whole; prints itself.
 
     Where every level of a factor has a coefficient, as under a prior, levels are shown less the mean of their factor
-    over the rows, which the intercept takes; with contrasts=False coefficients are shown as they are.
+    over the rows, which the intercept takes, or the edges of ordered classes; with contrasts=False coefficients are
+    shown as they are.
     """
 
     def __init__(self, fit: "Fit", level: float = 0.95, contrasts: bool = True) -> None:
@@ -128,8 +129,8 @@ def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[fl
             add(f"{label}intercept", values.intercepts[k], values.intercept_errors[k])
         for name, estimate, error in zip(fit.names, values.coefficients[k], values.errors[k], strict=True):
             add(f"{label}{name}", estimate, error)
-    for name, error in fit.noise_standard_errors.items():
-        add(name, fit.noise.number(name)[0], error)
+    for name, (estimate, error) in values.noise.items():
+        add(name, estimate, error)
     return names, estimates, errors
 
 
