@@ -49,10 +49,10 @@ def outside_link(locations: tuple[float, float], link: str, eta: Tensor) -> tupl
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 
-def refuse_type(noise: Noise, y: Tensor) -> None:
+def refuse_type(noise: Noise, y: Tensor, name: str = "y") -> None:
     """Integers where the law is of real numbers, and real numbers where it is of classes."""
     if not isinstance(y, Tensor):
-        raise TypeError(f"y must be a tensor, but is a {type(y).__name__}; use torch.as_tensor(y)")
+        raise TypeError(f"{name} must be a tensor, but is a {type(y).__name__}; use torch.as_tensor({name})")
     real = y.dtype.is_floating_point
     if noise.of_classes and (real or y.dtype == torch.bool):
         raise TypeError(
@@ -60,8 +60,8 @@ def refuse_type(noise: Noise, y: Tensor) -> None:
         )
     if not real and noise.measure != "mass":
         raise TypeError(
-            f"y must hold real numbers under {noise!r}, but has the type {y.dtype}, as labels of classes or counts do; "
-            "use y.float() if they are amounts, or another noise (categorical, poisson) if they are not"
+            f"{name} must hold real numbers under {noise!r}, but has the type {y.dtype}, as labels of classes or "
+            f"counts do; use {name}.float() if they are amounts, or another noise (categorical, poisson) if not"
         )
 
 
@@ -75,11 +75,17 @@ def refuse_shapes(eta: Tensor, y: Tensor, categorical: bool, others: dict[str, T
     if y.shape != wanted:
         raise ValueError(_shape_message(eta, y, categorical))
     for name, tensor in others.items():
-        if tensor is not None and tensor.shape != y.shape:
-            raise ValueError(
-                f"{name} must have the shape of y, {tuple(y.shape)}, but has {tuple(tensor.shape)}; "
-                f"reshape it, or expand one number to all rows with {name}.expand(y.shape)"
-            )
+        if tensor is not None:
+            refuse_shape(name, tensor, y)
+
+
+def refuse_shape(name: str, tensor: Tensor, y: Tensor) -> None:
+    """What comes beside y for each row, in another shape."""
+    if tensor.shape != y.shape:
+        raise ValueError(
+            f"{name} must have the shape of y, {tuple(y.shape)}, but has {tuple(tensor.shape)}; "
+            f"reshape it, or expand one number to all rows with {name}.expand(y.shape)"
+        )
 
 
 def _shape_message(eta: Tensor, y: Tensor, categorical: bool) -> str:
@@ -98,14 +104,19 @@ def _shape_message(eta: Tensor, y: Tensor, categorical: bool) -> str:
     return f"{shapes}, but they must be equal"
 
 
+def first_of(bad: Tensor) -> tuple[tuple[int, ...], str]:
+    """The index of the first of those that `torch.nonzero` found, and how it is said."""
+    first = tuple(int(i) for i in bad[0])
+    return first, f" at index {first[0] if len(first) == 1 else first}" if first else ""
+
+
 def refuse_labels(good: Tensor, y: Tensor, noise: Any, wanted: str) -> None:
     """Labels outside the support, counted, with the first of them."""
     if bool(good.all()):
         return
     bad = torch.nonzero(~good)
-    missing = int(torch.isnan(y).sum()) if y.dtype.is_floating_point else 0
-    first = tuple(int(i) for i in bad[0])
-    where = f" at index {first[0] if len(first) == 1 else first}" if first else ""
+    missing = int(torch.isnan(y[~good]).sum())
+    first, where = first_of(bad)
     nan = f" ({missing} of them NaN)" if missing else ""
     raise ValueError(
         f"y must be {wanted} under {noise!r}, but {len(bad)} of {y.numel()} labels are not{nan}; "
@@ -117,10 +128,10 @@ def refuse_weights(weight: Tensor) -> None:
     """Weights that are negative, NaN or infinite, or all zero."""
     bad = torch.nonzero(~((weight >= 0) & torch.isfinite(weight)))
     if len(bad):
-        first = tuple(int(i) for i in bad[0])
+        first, where = first_of(bad)
         raise ValueError(
             f"weight must be finite and not negative, but {len(bad)} of {weight.numel()} are not; "
-            f"the first is {weight[first].item()!s} at index {first[0] if len(first) == 1 else first}"
+            f"the first is {weight[first].item()!s}{where}"
         )
     if weight.numel() and not bool((weight > 0).any()):
         raise ValueError(f"all {weight.numel()} weights are 0: nothing is left to average or to learn from")

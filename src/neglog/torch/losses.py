@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, LOG, LOGIT, ORDER, Parameter
 from neglog.distributions.specification import noise_of
-from neglog.torch import checks, densities
+from neglog.torch import cells, checks, densities
 from neglog.torch.composed import formula_of, taken_by
 from neglog.torch.tweedie import tweedie  # noqa: F401, which is a formula among the others
 
@@ -47,7 +48,7 @@ def _unconstrained(own: Parameter, value: float) -> float:
 
 
 class NLLLoss(nn.Module):  # type: ignore[misc]
-    """-log p(y) at raw predictions, in nats, with every constant: `loss(eta, y, weight=None)`.
+    """-log p(y) at raw predictions, in nats, with every constant: `loss(eta, y, weight=None, upper=None)`.
 
     noise      an object or its text: nl.Gamma(shape=2.0), "poisson", "tweedie(power=1.5)", with its link
     reduction  "mean" (over rows, or by weight), "sum" or "none"
@@ -67,6 +68,11 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
     row of weight 0 is not looked at, so that missing labels can be masked. Where eta is outside the domain of the link
     the nll is infinite and passes no gradient.
 
+    y may be cells, known to lie between two ends, under every noise and link that `nl.fit` takes them with, and kinked
+    noises: `loss(eta, lower, upper=upper)`, in which equal ends are an observed value and infinite ones censoring, or
+    `loss(eta, nl.censored(lower, upper))`. A cell costs -log of its probability. That and its derivatives come from the
+    native core, in float64 on the CPU, wherever the tensors are; ends pass no gradient, and torch.func takes no cells.
+
     Formulas are in float32 at least, whatever autocast is on, in float64 if eta is; they are torch operations without
     branches on data, for any device, twice differentiable, and compile into one graph. Under torch.compile labels are
     not checked (those outside the support cost infinity, NaN stays NaN); call `check_labels` before.
@@ -75,6 +81,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
     >>> loss = NLLLoss("gaussian", heads="scale")
     >>> loss(torch.zeros(2), torch.tensor([0.0, 1.0]), log_scale=torch.zeros(2))
     tensor(1.1689)
+    >>> NLLLoss("gaussian(scale=1)")(torch.zeros(2), torch.tensor([0.0, 1.96]), upper=torch.tensor([0.0, torch.inf]))
+    tensor(2.3040)
     """
 
     def __init__(
@@ -89,6 +97,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         self.link, self._support, self._locations = self.stated.link.name, self.stated.support, self.stated.locations
         open_parameters = self._read_parameters()
         self._formula: Any = None if self.stated.of_classes else formula_of(self.stated)
+        self._harmless = 1.0 if self._support.contains(1.0) else 0.5
+        self._without_cells = cells.objection(self.stated)
         self._taken = frozenset() if self._formula is None else taken_by(self._formula[0])
         named = (heads,) if isinstance(heads, str) else tuple(heads)
         self.heads = tuple(dict.fromkeys((*modelled.modelled, *named)))
@@ -140,22 +150,47 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
 
     # ---- the loss ----------------------------------------------------------------------------------------------------
 
-    def forward(self, eta: Tensor, y: Tensor, weight: Tensor | None = None, **heads: Tensor) -> Tensor:
-        """-log p(y) at eta, reduced."""
+    def forward(
+        self,
+        eta: Tensor,
+        y: Tensor | Cells,
+        weight: Tensor | None = None,
+        *,
+        upper: Tensor | None = None,
+        **heads: Tensor,
+    ) -> Tensor:
+        """-log p(y) at eta, reduced; of cells, whose upper ends are given too, -log of their probability."""
         self._refuse_heads(heads)
+        y, upper = self._ends(y, upper, eta.device if isinstance(eta, Tensor) else torch.device("cpu"))
         checks.refuse_type(self.stated, y)
         checks.refuse_shapes(eta, y, self.stated.of_classes, {"weight": weight, **heads})
         if not eta.dtype.is_floating_point:
             raise TypeError(f"eta must hold real numbers, but has the type {eta.dtype}")
         eta = eta if eta.dtype == torch.float64 else eta.float()
         weight = None if weight is None else weight.to(eta.dtype)
-        good = self._good(y, eta)
+        good = self._good(y, upper, eta)
         if self.check and not torch.compiler.is_compiling():
             if weight is not None:
                 checks.refuse_weights(weight)
-            checks.refuse_labels(good if weight is None else good | (weight == 0), y, self.stated, self._wanted(eta))
-        nats = self._nll(eta, y, good, self._raw(eta, heads))
+            self._refuse_labels(eta, y, upper, good, False if weight is None else weight == 0)
+        raw = self._raw(eta, heads)
+        nats = self._nll(eta, y, good, raw) if upper is None else self._cell_nll(eta, y, upper, good, raw)
         return self._reduced(nats, weight)
+
+    def _ends(self, y: Any, upper: Any, device: torch.device) -> tuple[Any, ...]:
+        """The ends of cells, or y and None where y holds values."""
+        if self._without_cells is not None and (upper is not None or isinstance(y, Cells)):
+            raise ValueError(self._without_cells)
+        return cells.ends_of(self.stated, y, upper, device)
+
+    def _refuse_labels(
+        self, eta: Tensor, y: Tensor, upper: Tensor | None, good: Tensor, idle: Tensor | bool = False
+    ) -> None:
+        """Refuse labels and cells that are not good, but for idle rows, which nobody looks at."""
+        if upper is None:
+            checks.refuse_labels(good | idle, y, self.stated, self._wanted(eta))
+        else:
+            cells.refuse(self.stated, y, upper, good, idle)
 
     def _refuse_heads(self, heads: dict[str, Tensor]) -> None:
         wanted = [_form(own) for own in self._own(self.heads)]
@@ -185,7 +220,9 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         raw |= {_form(own): getattr(self, _form(own)) for own in self._own(self._learned)}
         return {n: x.to(eta.dtype) if isinstance(x, Tensor) else x for n, x in (raw | heads).items()}
 
-    def _good(self, y: Tensor, eta: Tensor) -> Tensor:
+    def _good(self, y: Tensor, upper: Tensor | None, eta: Tensor) -> Tensor:
+        if upper is not None:
+            return cells.hold_some(self._support, y, upper)
         if self.stated.of_classes:
             return (y >= 0) & (y < eta.shape[-1])
         if self.stated.labelled:
@@ -207,8 +244,7 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         numbers = y.to(eta.dtype)
         outside = checks.outside_link(self._locations, self.link, eta)
         inside = eta if outside is None else torch.where(outside[0], outside[1], eta)
-        harmless = 1.0 if self._support.contains(1.0) else 0.5
-        nats = self._elementwise(torch.where(good, numbers, harmless), inside, raw)
+        nats = self._elementwise(torch.where(good, numbers, self._harmless), inside, raw)
         if outside is not None:
             nats = torch.where(outside[0], math.inf, nats)
         return torch.where(good, nats, torch.where(torch.isnan(numbers), numbers, math.inf))
@@ -219,6 +255,18 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
                 raw[own.name] = _constrained(own, raw.pop(_form(own)))
         formula, coordinate = self._formula
         return formula(y, coordinate(self.link, eta), **raw)
+
+    def _cell_nll(self, eta: Tensor, lower: Tensor, upper: Tensor, good: Tensor, raw: dict[str, Any]) -> Tensor:
+        """The nll of each cell, from the core, whose raw scales are the forms here but for parameters in an interval:
+        those it has as they are.
+        """
+        for own in self._own((*self._learned, *self.heads)):
+            if own.within is not None:
+                raw[own.name] = _constrained(own, raw[_form(own)])
+        values = [raw[own.name if own.name in raw else _form(own)] for own in self.stated.beside_location()]
+        inside = (torch.where(good, end, self._harmless) for end in (lower, upper))
+        nats = cells.nll(self.stated, eta, values, *inside)
+        return torch.where(good, nats, torch.where(torch.isnan(lower) | torch.isnan(upper), math.nan, math.inf))
 
     def _reduced(self, nats: Tensor, weight: Tensor | None) -> Tensor:
         if weight is not None:
@@ -233,17 +281,18 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
 
     # ---- beside the loss ---------------------------------------------------------------------------------------------
 
-    def check_labels(self, y: Tensor, classes: int | None = None) -> None:
+    def check_labels(self, y: Tensor | Cells, classes: int | None = None, *, upper: Tensor | None = None) -> None:
         """Raise the error that training would meet: a wrong type, or labels outside the support, counted.
 
-        For Categorical the number of classes is needed.
+        Cells are checked too, given as to the loss. For Categorical the number of classes is needed.
         """
+        y, upper = self._ends(y, upper, torch.device("cpu"))
         checks.refuse_type(self.stated, y)
         if self.stated.of_classes and classes is None:
             raise TypeError("check_labels needs the number of classes under Categorical: check_labels(y, classes=...)")
         dtype = y.dtype if y.dtype.is_floating_point else torch.get_default_dtype()
         like = torch.empty((*y.shape, classes or 1), dtype=dtype, device="meta")
-        checks.refuse_labels(self._good(y, like), y, self.stated, self._wanted(like))
+        self._refuse_labels(like, y, upper, self._good(y, upper, like))
 
     @property
     def noise(self) -> Noise:
