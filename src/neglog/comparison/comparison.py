@@ -234,6 +234,14 @@ class Comparison:
         }
 
     @property
+    def reasons(self) -> list[str]:
+        """What was refused and why, noises with the same reason together."""
+        together: dict[str, list[str]] = {}
+        for name, reason in self.refused.items():
+            together.setdefault(reason, []).append(name)
+        return [f"{', '.join(names)}: {reason}" for reason, names in together.items()]
+
+    @property
     def conclusion(self) -> str:
         """What to use, how sure that is, and what to try if nothing fits."""
         return sentence(self)
@@ -253,8 +261,7 @@ class Comparison:
                 judged = ["–"] * len(judged)
             table.add_row(Text(name), *with_error(record["nats"], record["error"]), *gap, *judged)
         yield table
-        for reason in dict.fromkeys(self.refused.values()):
-            yield Text(f"{', '.join(name for name, own in self.refused.items() if own == reason)}: {reason}")
+        yield from map(Text, self.reasons)
         yield from map(Text, self.cautions)
         yield from map(Text, self.notes)
         yield Text(self.conclusion)

@@ -78,7 +78,8 @@ def transform_figure(comparison: "Comparison") -> str:
         heights, edges = np.histogram(score.transform, bins=20, range=(0, 1), weights=score.weight)
         axes.bar(edges[:-1], 20 * heights / score.weight.sum(), width=0.05, align="edge", color=INK)
         axes.axhline(1.0, color=ACCENT, linewidth=1)
-        axes.set(title=f"{score.name}, KS {score.ks:.3f}", xlim=(0, 1), xticks=(0, 0.5, 1))
+        axes.set(xlim=(0, 1), xticks=(0, 0.5, 1))
+        axes.set_title(f"{score.name.replace('()', '')}\nKS {score.ks:.3f}", fontsize=9)
     for axes in drawing.grid.ravel()[len(scores) :]:
         axes.set_visible(False)
     return drawing.svg()
