@@ -156,7 +156,10 @@ constinit const Kernel cell_kernels[] = {
     cells_of<Hurdle<NegativeBinomialFormula>>("cells(hurdle(negativebinomial))", "log"),
     cells_of<Hurdle<GammaFormula>>("cells(hurdle(gamma))", "log"),
     cells_of<Hurdle<WeibullFormula>>("cells(hurdle(weibull))", "log"),
+    cells_of<Hurdle<InverseGaussianFormula>>("cells(hurdle(inversegaussian))", "log"),
     cells_of<Hurdle<Changed<LogOf, GaussianFormula>>>("cells(hurdle(lognormal))", "identity"),
+    cells_of<Hurdle<Changed<LogOf, StudentTFormula>>>("cells(hurdle(log(studentt)))", "identity"),
+    cells_of<Hurdle<Changed<LogOf, SinhArcsinhFormula>>>("cells(hurdle(log(sinharcsinh)))", "identity"),
 };
 const std::size_t cell_count = std::size(cell_kernels);
 
