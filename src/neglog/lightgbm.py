@@ -61,24 +61,31 @@ class Metric(callables.Metric):
         return NAME, self.nats(first, second, weight), False
 
 
-def objective(noise: str | Noise) -> Objective:
+def objective(noise: str | Noise, *, upper: Any = None) -> Objective:
     """The objective that a noise makes, for both interfaces of LightGBM.
 
     Native: params={"objective": objective(noise)}; scikit-learn's: LGBMRegressor(objective=objective(noise)).
     Predictions are raw, before the link; Categorical noise needs num_class=K, a modelled spread num_class=2. A spread
     left open does not matter for the trees and is left out. Weights of the dataset count.
+
+    `upper` makes cells of y, as `nl.censored` does: the labels of the dataset are the lower ends, and `upper` has the
+    upper ends of the same rows, inf where y is censored on the right, and y itself where it was observed, although
+    LightGBM keeps labels in float32. A row that is open below has the label -1e38. An open spread matters then, and
+    follows the predictions.
     """
-    return Objective(noise)
+    return Objective(noise, upper)
 
 
-def metric(noise: str | Noise) -> Metric:
+def metric(noise: str | Noise, *, upper: Any = None) -> Metric:
     """The mean nll in nats as a metric, for both interfaces of LightGBM.
 
     Native: feval=metric(noise); scikit-learn's: eval_metric=metric(noise) in `fit`.
     It takes raw predictions, which LightGBM hands over only if the objective is one's own too. A spread left open is at
     its best for the rows looked at.
+
+    `upper` makes cells of y, as for `objective`; it belongs to the rows of one dataset.
     """
-    return Metric(noise)
+    return Metric(noise, upper)
 
 
 def train(
@@ -101,7 +108,9 @@ def train(
     """Trees under a noise, and everything around them.
 
     params         LightGBM's, without objective, metric and num_class, which the noise decides
-    X, y           an array, sparse matrix or dataframe, missing values allowed; labels, or the name of a column of X
+    X, y           an array, sparse matrix or dataframe, missing values allowed; labels, or the name of a column of X;
+                   or cells where y was censored, rounded or grouped: nl.censored(lower, upper), by names of columns
+                   nl.censored("days", event="died")
     noise          an object or its text. Parameters left None are estimated; scale="model" (shape="model" of Gamma,
                    dispersion="model" of Tweedie) has trees predict them for each row
     sample_weight  counts a row as so many; offset is added to the raw prediction, exposure multiplies the mean
@@ -194,10 +203,10 @@ class Trainer:
             settings |= {"objective": "regression", "boost_from_average": False}
         if outputs > 1:
             settings["num_class"] = outputs
-        data = dataset(train, labels if targets is None else targets)
+        data = dataset(train, train.rows.labels if targets is None else targets)
         watch = {}
         if valid is not None:
-            watch = {"valid_sets": [dataset(valid, valid.rows.y, data)], "valid_names": ["valid"]}
+            watch = {"valid_sets": [dataset(valid, valid.rows.labels, data)], "valid_names": ["valid"]}
         callbacks = list(options["callbacks"])
         if stopping is not None:
             callbacks.append(library.early_stopping(stopping, verbose=False))

@@ -67,24 +67,31 @@ class Metric(OfMatrix, callables.Metric):
         return (NAME, nats) if hasattr(second, "get_label") else nats
 
 
-def objective(noise: str | Noise) -> Objective:
+def objective(noise: str | Noise, *, upper: Any = None) -> Objective:
     """The objective that a noise makes, for both interfaces of XGBoost.
 
     Native: xgboost.train(..., obj=objective(noise)); scikit-learn's: XGBRegressor(objective=objective(noise)).
     Predictions are raw, before the link; Categorical noise needs num_class=K, a modelled spread num_class=2. A spread
     left open does not matter for the trees and is left out. Weights of the matrix count.
+
+    `upper` makes cells of y, as `nl.censored` does: the labels of the dataset are the lower ends, and `upper` has the
+    upper ends of the same rows, inf where y is censored on the right, and y itself where it was observed, although
+    XGBoost keeps labels in float32. A row that is open below has the label -1e38. An open spread matters then, and
+    follows the predictions.
     """
-    return Objective(noise)
+    return Objective(noise, upper)
 
 
-def metric(noise: str | Noise) -> Metric:
+def metric(noise: str | Noise, *, upper: Any = None) -> Metric:
     """The mean nll in nats as a metric, for both interfaces of XGBoost.
 
     Native: custom_metric=metric(noise); scikit-learn's: XGBRegressor(eval_metric=metric(noise)).
     It takes raw predictions, which XGBoost hands over only if the objective is one's own too. A spread left open is at
     its best for the rows looked at.
+
+    `upper` makes cells of y, as for `objective`; it belongs to the rows of one dataset.
     """
-    return Metric(noise)
+    return Metric(noise, upper)
 
 
 def train(
@@ -106,7 +113,9 @@ def train(
     """Trees under a noise, and everything around them.
 
     params         XGBoost's, without objective, eval_metric, num_class and base_score, which the noise decides
-    X, y           an array, sparse matrix or dataframe, missing values allowed; labels, or the name of a column of X
+    X, y           an array, sparse matrix or dataframe, missing values allowed; labels, or the name of a column of X;
+                   or cells where y was censored, rounded or grouped: nl.censored(lower, upper), by names of columns
+                   nl.censored("days", event="died")
     noise          an object or its text. Parameters left None are estimated; scale="model" (shape="model" of Gamma,
                    dispersion="model" of Tweedie) has trees predict them for each row
     sample_weight  counts a row as so many; offset is added to the raw prediction, exposure multiplies the mean
@@ -198,7 +207,7 @@ class Trainer:
             data.set_base_margin(train.scores)
             settings |= same
         else:
-            data = _matrix(train.rows.X, labels)
+            data = _matrix(train.rows.X, train.rows.labels)
         if outputs > 1:
             settings["num_class"] = outputs
         callbacks = list(options["callbacks"])
@@ -208,7 +217,7 @@ class Trainer:
             settings,
             data,
             rounds,
-            evals=[] if valid is None else [(_matrix(valid.rows.X, valid.rows.y), "valid")],
+            evals=[] if valid is None else [(_matrix(valid.rows.X, valid.rows.labels), "valid")],
             obj=gradients if targets is None and same is None else None,
             custom_metric=None if valid is None else held_out,
             callbacks=callbacks,

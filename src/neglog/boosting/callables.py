@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from neglog.boosting.derivatives import slopes_of
+from neglog.boosting.cell_slopes import OfCells
+from neglog.boosting.derivatives import Slopes, slopes_of
 from neglog.boosting.laws import outputs_of, suited
 from neglog.boosting.nats import NAME, mean_nats
+from neglog.boosting.observed import cells_of_labels, check_cells, numbers, refuse_noise
 from neglog.boosting.team import Team
+from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
 from neglog.typing import Numbers
@@ -19,22 +22,27 @@ class OfNoise:
 
     __name__ = NAME
 
-    def __init__(self, noise: str | Noise) -> None:
+    def __init__(self, noise: str | Noise, upper: Any = None) -> None:
         self.noise = suited(noise)
+        self.upper = None if upper is None else np.asarray(upper, np.float64)
         self._seen: Any = None
+        self._cells: tuple[Numbers, Cells] | None = None
+        if upper is not None:
+            refuse_noise(self.noise)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.noise,)
+        return type(self), (self.noise, self.upper)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__.lower()} of {self.noise!r}>"
 
-    def read(self, first: Any, second: Any, weight: Any) -> tuple[Numbers, Numbers, Numbers | None]:
+    def read(self, first: Any, second: Any, weight: Any) -> tuple[Any, Numbers, Numbers | None]:
         """Labels, raw predictions and weights, from (predictions, dataset) or (labels, predictions, weights)."""
         native = hasattr(second, "get_label")
         source = second if native else first
         y, weight = self.stored(second) if native else (first, weight)
         y, raw = np.asarray(y), np.asarray(first if native else second)
+        y = y if self.upper is None else self._in_cells(y, self.upper)
         weight = None if weight is None or np.size(weight) == 0 else np.asarray(weight)
         if self._seen is None or self._seen() is not source:
             self.check(y, raw)
@@ -44,11 +52,17 @@ class OfNoise:
                 self._seen = None
         return y, raw, weight
 
+    def _in_cells(self, labels: Numbers, upper: Numbers) -> Cells:
+        """The cells between the labels and the upper ends, made anew if the labels are others than before."""
+        if self._cells is None or not np.array_equal(self._cells[0], labels):
+            self._cells, self._seen = (labels.copy(), cells_of_labels(labels, upper)), None
+        return self._cells[1]
+
     def stored(self, dataset: Any) -> tuple[Any, Any]:
         """Labels and weights of a dataset of the trainer."""
         return dataset.get_label(), dataset.get_weight()
 
-    def check(self, y: Numbers, raw: Numbers) -> None:
+    def check(self, y: Any, raw: Numbers) -> None:
         """Refuse labels outside the support, and raw predictions of another shape than the noise has."""
         wanted = outputs_of(self.noise, raw.shape[1] if raw.ndim == 2 else 0)
         if raw.shape != ((len(y),) if wanted == 1 else (len(y), wanted)):
@@ -57,6 +71,9 @@ class OfNoise:
                 f"the trainer hands over raw predictions of the shape {raw.shape} for {len(y)} rows; {self.noise!r} "
                 f"needs {number} in the trainer's parameters"
             )
+        if isinstance(y, Cells):
+            check_cells(self.noise, y, whole=False)
+            return
         if self.noise.of_classes:
             inside = (y >= 0) & (y < wanted) & (y == np.floor(y))
             if not inside.all():
@@ -76,9 +93,9 @@ class OfNoise:
 class Objective(OfNoise):
     """Gradient and Hessian of the nll, times the weights of the rows."""
 
-    def __init__(self, noise: str | Noise) -> None:
-        super().__init__(noise)
-        self._slopes = slopes_of(self.noise)
+    def __init__(self, noise: str | Noise, upper: Any = None) -> None:
+        super().__init__(noise, upper)
+        self._slopes: Slopes = slopes_of(self.noise) if upper is None else OfCells(self.noise)
 
     def slopes(self, first: Any, second: Any, weight: Any, team: Team | None) -> tuple[Numbers, Numbers]:
         """For either order of arguments, in the threads of the trainer."""
@@ -92,4 +109,4 @@ class Metric(OfNoise):
         """For either order of arguments."""
         y, raw, weight = self.read(first, second, weight)
         weight = None if weight is None else np.asarray(weight, np.float64)
-        return mean_nats(self.noise, np.asarray(y, np.float64), np.asarray(raw, np.float64), weight)
+        return mean_nats(self.noise, numbers(y), np.asarray(raw, np.float64), weight)

@@ -21,6 +21,7 @@ from neglog.boosting.buffers import Buffers
 from neglog.boosting.estimation import estimated
 from neglog.boosting.information import SpreadInformation
 from neglog.boosting.laws import open_parameters, with_spread
+from neglog.boosting.observed import numbers, points_of, zeros_of
 from neglog.boosting.team import Team
 from neglog.distributions.arrays import as_numbers, thread_count
 from neglog.distributions.noise import Noise
@@ -31,6 +32,7 @@ Slopes = Callable[..., tuple[Numbers, Numbers]]  # of y, raw predictions, weight
 
 SMALLEST = 1e-16  # of a Hessian: positive also where the information rounds to nothing
 SAMPLE = 10_000  # rows from which a scale is estimated in every round
+FEWER = 2_000  # of cells, each of which may take microseconds
 
 
 def slopes_of(noise: Noise) -> Slopes:
@@ -46,29 +48,30 @@ def slopes_of(noise: Noise) -> Slopes:
 
 
 class Followed:
-    """A noise whose open parameters follow the predictions of the trees."""
+    """A noise whose open parameters follow the predictions of the trees; estimates that take long, less often."""
 
-    def __init__(self, noise: Noise, names: tuple[str, ...]) -> None:
+    def __init__(self, noise: Noise, names: tuple[str, ...], *, slowly: bool = False) -> None:
         self.stated, self.noise, self.names = noise, noise, names
-        self.often = names == (noise.spread,)  # a spread alone is found quickly
+        self.often = names == (noise.spread,) and not slowly  # a spread alone is found quickly
+        self._sample, self._pause = (FEWER, 2.0) if slowly else (SAMPLE, 1.5)
         self._round = self._next = 0
 
-    def at(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> Any:
+    def at(self, y: Any, raw: Numbers, weight: Numbers | None) -> Any:
         """The noise as these predictions have it; what the rows cannot tell stays as it was."""
         if self.names and (self.often or self._round >= self._next):
             self._estimate(y, raw, weight)
-            self._next = max(self._round + 1, int(1.5 * self._round))
+            self._next = max(self._round + 1, int(self._pause * self._round))
         self._round += 1
         return self.noise
 
-    def _estimate(self, y: Numbers, raw: Numbers, weight: Numbers | None) -> None:
+    def _estimate(self, y: Any, raw: Numbers, weight: Numbers | None) -> None:
         rare = self.stated.labelled  # a class may have few rows
-        some = slice(None, None, 1 if rare else max(1, len(y) // SAMPLE))
+        some = slice(None, None, 1 if rare else max(1, len(y) // self._sample))
         part = None if weight is None else weight[some]
         if part is not None and not part.any():
             some, part = slice(None), weight
-        targets = np.asarray(y[some], np.float64)
-        if self.stated.cannot_tell(len(targets), int(np.count_nonzero(targets == 0))) is not None:
+        targets = numbers(y[some])
+        if self.stated.cannot_tell(len(targets), zeros_of(targets)) is not None:
             unknown = [name for name in self.names if getattr(self.noise, name) is None]
             self.noise = self.noise.with_(**{name: self.noise.parameter(name).start for name in unknown})
             return
@@ -76,7 +79,7 @@ class Followed:
         values = {name: getattr(found, name) for name in self.names}
         spread = str(self.stated.spread)
         if spread in values and self.stated.locations[0] < 0:  # residuals may all be zero
-            values[spread] = max(values[spread], 1e-12 * float(np.max(np.abs(targets), initial=1e-30)))
+            values[spread] = max(values[spread], 1e-12 * float(np.max(np.abs(points_of(targets)), initial=1e-30)))
         self.noise = self.noise.estimated(**values)
 
     def bent(self) -> Noise:
@@ -162,7 +165,7 @@ class TwoOutputs:
         noise = with_spread(self.following.at(y, raw, weight), log_spread)
         gradient, hessian = self._buffers.empty(raw.shape, "F"), self._buffers.empty(raw.shape, "F")
         noise._slopes(y, location, True, gradient[:, 0], hessian[:, 0], team=team)
-        unit = _mean(hessian[:, 0], weight)
+        unit = mean_of(hessian[:, 0], weight)
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
         law = noise.given(location)
@@ -170,7 +173,7 @@ class TwoOutputs:
         spread = law.parameters[name]
         gradient[:, 1] = law.parameter_gradient(y)[name] * spread
         np.maximum(self.information(law, location, log_spread), np.abs(gradient[:, 1]), out=hessian[:, 1])
-        return _finished(gradient, hessian, None if weight is None else weight[:, None])
+        return finished(gradient, hessian, None if weight is None else weight[:, None])
 
 
 class Classes:
@@ -204,12 +207,14 @@ class Classes:
         return gradient, hessian
 
 
-def _mean(values: Numbers, weight: Numbers | None) -> float:
+def mean_of(values: Numbers, weight: Numbers | None) -> float:
+    """By weight; 1 where that is no size."""
     mean = float(np.average(values, weights=weight))
     return mean if 0 < mean < np.inf else 1.0
 
 
-def _finished(gradient: Numbers, hessian: Numbers, weight: Any) -> tuple[Numbers, Numbers]:
+def finished(gradient: Numbers, hessian: Numbers, weight: Any) -> tuple[Numbers, Numbers]:
+    """Both times the weights, and Hessians positive."""
     if weight is not None:
         factor = np.asarray(weight, np.float32)
         gradient *= factor

@@ -2,11 +2,15 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from neglog.boosting.kinked import best_start, log_spread_around
 from neglog.boosting.laws import open_parameters
+from neglog.boosting.observed import may_be
 from neglog.design.design import Design, Schema
+from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning
@@ -14,10 +18,13 @@ from neglog.results.fit import Fit
 from neglog.typing import Numbers
 
 
-def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> Noise:
+def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
     """The noise with its open parameters at the maximum of the exact likelihood of y around the raw predictions."""
     if not open_parameters(noise):
         return noise
+    if _has_kinks(noise, y):  # and nothing open but its spread
+        columns = np.stack([raw, np.zeros(len(y))], axis=1)
+        return noise.estimated(**{str(noise.spread): float(np.exp(log_spread_around(noise, y, columns, weight)))})
     if noise.modelled:
         known = noise.unmodelled().with_(**{str(noise.spread): 1.0})
         found = _around(known, y, raw, weight)
@@ -25,16 +32,18 @@ def estimated(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) ->
     return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
 
 
-def level_of(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
+def level_of(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> float:
     """What is to be added to the log of a modelled spread so that it fits these rows best on the whole.
 
     Trees fit the rows they were grown on too well, and so promise too small a spread for others: by a tenth or two.
     One factor for all rows is what a fit knows as a dispersion, with the predicted ones as precisions of the rows.
     """
+    if _has_kinks(noise, y):
+        return log_spread_around(noise, y, raw, weight)
     return float(np.log(getattr(_around(noise.unmodelled(), y, raw, weight), str(noise.spread))))
 
 
-def _around(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> Noise:
+def _around(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
     """The noise fitted around predictions of the location, with predictions of the log spread as precisions."""
     with np.errstate(over="ignore", under="ignore"):
         precision = np.exp(raw[:, 1] / noise.parameter(str(noise.spread)).precision)  # of a row whose spread is that
@@ -67,7 +76,16 @@ class Start:
         return scores
 
 
-def start_of(noise: Noise, y: Numbers, weight: Numbers | None, offset: Numbers | None) -> Start:
+@dataclass(frozen=True)
+class Null:
+    """What a start takes of an intercept-only fit, where no fit gives it."""
+
+    intercept: float
+    noise: Noise
+    message: str = ""
+
+
+def start_of(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | None) -> Start:
     """The intercept-only maximum likelihood under the noise, with the offset."""
     _refuse_without_maximum(noise, y, weight)
     null = start_fit(noise, y, weight, offset)
@@ -79,11 +97,19 @@ def start_of(noise: Noise, y: Numbers, weight: Numbers | None, offset: Numbers |
     return Start(intercept, noise)
 
 
-def start_fit(noise: Noise, y: Numbers, weight: Numbers | None, offset: Numbers | None) -> Fit:
+def start_fit(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | None) -> Null | Fit:
     """The intercept-only fit."""
+    if _has_kinks(noise, y):
+        intercept, log_spread = best_start(noise, y, weight, offset)
+        return Null(intercept, noise.unmodelled().estimated(**{str(noise.spread): float(np.exp(log_spread))}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a power at its edge is no reason not to start there
         return fit(no_columns(len(y)), y, noise.unmodelled(), sample_weight=weight, offset=offset)
+
+
+def _has_kinks(noise: Noise, y: Any) -> bool:
+    """Whether no fit takes these cells, because the noise has a kink."""
+    return isinstance(y, Cells) and not noise.smooth
 
 
 def no_columns(rows: int) -> Design:
@@ -91,14 +117,18 @@ def no_columns(rows: int) -> Design:
     return Design((), rows, 0, Schema(0))
 
 
-def _refuse_without_maximum(noise: Noise, y: Numbers, weight: Numbers | None) -> None:
+def _refuse_without_maximum(noise: Noise, y: Any, weight: Numbers | None) -> None:
     """Labels that are all at the end of their range want a raw prediction that is infinite."""
     if noise.locations[0] < 0:
         return
     counted = y if weight is None else y[weight > 0]
-    alike = len(counted) > 0 and np.all(counted == counted[0])
-    if alike and counted[0] in noise.certain:
-        raise ValueError(
-            f"y is {counted[0]:g} in all {len(counted)} rows, so that {type(noise).__name__} noise has no maximum of "
-            "the likelihood: the raw prediction would be infinite; there is nothing for trees to learn"
-        )
+    in_cells = isinstance(y, Cells)
+    if len(counted) == 0 or not (in_cells or np.all(counted == counted[0])):
+        return
+    for end in noise.certain:
+        if may_be(counted, end):
+            raise ValueError(
+                f"y {'may be' if in_cells else 'is'} {end:g} in all {len(counted)} rows, so that "
+                f"{type(noise).__name__} noise has no maximum of the likelihood: the raw prediction would be infinite; "
+                "there is nothing for trees to learn"
+            )

@@ -1,5 +1,7 @@
 """The metric: the mean nll of held-out rows, every constant included."""
 
+from typing import Any
+
 import numpy as np
 
 from neglog.boosting.estimation import estimated
@@ -10,7 +12,7 @@ from neglog.typing import Numbers
 NAME = "nats"
 
 
-def mean_nats(noise: Noise, y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
+def mean_nats(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> float:
     """Nats per unit of weight at the raw predictions. What the noise leaves open is at its best for these rows.
 
     >>> import numpy as np, neglog as nl

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from neglog.boosting.laws import is_real_valued
+from neglog.boosting.laws import is_real_valued, open_parameters
+from neglog.boosting.observed import check_cells, points_of, refuse_noise, values_or_cells
 from neglog.design.blocks import is_sparse
 from neglog.design.columns import beside, column, declared_order
 from neglog.design.faults import first_rows
 from neglog.design.tables import as_table, quoted
+from neglog.distributions.censored import Cells, NamedCells, cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.row_values import checked, class_offsets, combined_offset
@@ -45,15 +47,20 @@ class Features:
 
 @dataclass(frozen=True)
 class Rows:
-    """Features with labels, weights (None for ones) and offsets (None for zeros)."""
+    """Features with labels or cells, weights (None for ones) and offsets (None for zeros)."""
 
     X: Any
-    y: Numbers
+    y: Any
     weight: Numbers | None
     offset: Numbers | None
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def labels(self) -> Numbers:
+        """What a dataset of a trainer holds for y: of a cell, which only the objective knows, a number in it."""
+        return points_of(self.y)
 
     def take(self, index: Numbers) -> "Rows":
         """Some of the rows."""
@@ -75,8 +82,12 @@ def read_rows(
             target: Any = make_target(noise if order is None else noise.with_classes(order), labels, None, None)
             classes = target.classes  # of a single class it has said what is wrong
         codes = codes_of(labels, classes)
+    elif isinstance(labels, Cells):
+        check_cells(noise, labels, whole=whole or bool(open_parameters(noise) or noise.modelled))
+        codes = values_or_cells(labels)
     else:
         codes = labels
+    if not noise.labelled and not isinstance(codes, Cells):
         make_target(noise.unmodelled(), codes, None, None, whole=whole)  # refuses labels outside the support
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
@@ -116,8 +127,12 @@ def codes_of(labels: Numbers, classes: Numbers) -> Numbers:
     return order[np.searchsorted(classes, labels, sorter=order)].astype(np.float64)
 
 
-def labels_of(X: Any, y: Any, noise: Noise) -> Numbers:
-    """Labels as they are for classes, as float64 for all other noises."""
+def labels_of(X: Any, y: Any, noise: Noise) -> Any:
+    """Labels as they are for classes, as float64 for all other noises; cells as such."""
+    if isinstance(y, Cells | NamedCells):
+        refuse_noise(noise)
+        ends = y.ends if isinstance(y, NamedCells) else {"y": y.lower, "upper": y.upper}
+        return cells_of({what: np.asarray(column(X, end, what), np.float64) for what, end in ends.items()})
     raw = column(X, y, "y", numeric=False)
     if noise.labelled:
         return raw
@@ -175,7 +190,8 @@ def _split(X: Any, columns: Mapping[str, Any], noise: Noise) -> tuple[Any, dict[
             found[what] = values
         else:
             found[what] = column(X, values, what)
-    named = [values for values in columns.values() if isinstance(values, str)]
+    every = {**columns, **(ends_of(columns["y"]) if columns["y"] is not None else {})}
+    named = [values for values in every.values() if isinstance(values, str)]
     return (_selected(X, [name for name in as_table(X).names if name not in named]) if named else X), found  # type: ignore[union-attr]
 
 

@@ -6,12 +6,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from neglog.boosting.cell_slopes import OfCells
 from neglog.boosting.derivatives import Slopes, slopes_of
 from neglog.boosting.estimation import Start, estimated, level_of, start_fit, start_of
 from neglog.boosting.laws import open_parameters, suited
 from neglog.boosting.model import BoostedModel, Library
 from neglog.boosting.nats import mean_nats
+from neglog.boosting.observed import zeros_of
 from neglog.boosting.rows import Rows, read_rows, read_valid
+from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
@@ -48,7 +51,7 @@ class Trainer(Library, Protocol):
         train: Part,
         valid: Part | None,
         slopes: Slopes,
-        nats: Callable[[Numbers, Numbers, Numbers | None], float],
+        nats: Callable[[Any, Numbers, Numbers | None], float],
         rounds: int,
         stopping: int | None,
         options: dict[str, Any],
@@ -70,10 +73,10 @@ class Boosting:
         """Trees on these rows."""
         parts = [None if rows is None else Part(rows, start.scores(len(rows), rows.offset)) for rows in (train, valid)]
         assert parts[0] is not None
-        slopes = slopes_of(start.noise)
+        slopes: Slopes = OfCells(start.noise) if isinstance(train.y, Cells) else slopes_of(start.noise)
         following = getattr(slopes, "following", None)
 
-        def nats(y: Numbers, raw: Numbers, weight: Numbers | None) -> float:
+        def nats(y: Any, raw: Numbers, weight: Numbers | None) -> float:
             return mean_nats(start.noise if following is None else following.bent(), y, raw, weight)
 
         return self.trainer.grow(self.params, parts[0], parts[1], slopes, nats, self.rounds, stopping, self.options)
@@ -148,7 +151,7 @@ def train(
             found = estimated(noise, known.y, raw, known.weight)
         else:
             # what held-out labels cannot tell, those of the training tell
-            told = noise.cannot_tell(len(known), int(np.count_nonzero(known.y == 0))) is None
+            told = noise.cannot_tell(len(known), zeros_of(known.y)) is None
             told = told and (noise.classes is None or len(np.unique(known.y)) == len(noise.classes))
             found = estimated(noise, known.y, raw, known.weight) if told else _from_start(noise, seen, known, raw)
         nats = mean_nats(found, known.y, raw, known.weight)

@@ -1,0 +1,91 @@
+"""What was observed of y, values or cells: what is asked of both alike, and which cells trees refuse."""
+
+from typing import Any
+
+import numpy as np
+
+from neglog import _core
+from neglog.design.faults import first_rows
+from neglog.distributions.censored import Cells, checked_cells
+from neglog.distributions.noise import Noise
+from neglog.likelihood.accelerators import make_target
+from neglog.likelihood.censored import _holds_some, refuse_one_sided, refuse_without_cells
+from neglog.likelihood.targets import require
+from neglog.typing import Numbers
+
+OPEN_BELOW = -9e37  # labels up to this, which trainers make of -inf, or are given for it
+
+# ---- values or cells -------------------------------------------------------------------------------------------------
+
+
+def numbers(y: Any) -> Any:
+    """Values as float64; cells as they are."""
+    return y if isinstance(y, Cells) else np.asarray(y, np.float64)
+
+
+def points_of(y: Any) -> Numbers:
+    """A number for each y: of a cell, one that lies in it."""
+    return y.points if isinstance(y, Cells) else np.asarray(y)
+
+
+def zeros_of(y: Any) -> int:
+    """How many are 0 for certain."""
+    return int(np.count_nonzero((y.exact & (y.lower == 0)) if isinstance(y, Cells) else y == 0))
+
+
+def may_be(y: Any, value: float) -> bool:
+    """Whether this value explains all of them."""
+    return bool(np.all((y.lower <= value) & (value <= y.upper) if isinstance(y, Cells) else y == value))
+
+
+# ---- cells -----------------------------------------------------------------------------------------------------------
+
+
+def cells_of_labels(labels: Numbers, upper: Numbers) -> Cells:
+    """Cells whose lower ends are the labels of a trainer, which keeps them in float32: values whose label is the upper
+    end but for that rounding are values.
+    """
+    if upper.shape != labels.shape:
+        raise ValueError(
+            f"upper must have the upper end of each row of the dataset, in its order, but has the shape {upper.shape} "
+            f"for {len(labels)} labels; rows of another dataset need an objective or metric of their own"
+        )
+    with np.errstate(over="ignore"):  # of ends beyond the numbers of float32
+        same = labels == upper.astype(labels.dtype)
+    lower = np.where(labels <= OPEN_BELOW, -np.inf, labels.astype(np.float64))
+    return checked_cells(np.where(same, upper, lower), upper)
+
+
+def refuse_noise(noise: Noise) -> None:
+    """Refuse a noise or a link of which there are no cells. A kink is no reason: trees need no curvature."""
+    links = [] if noise.of_classes else _core.links(f"cells({noise._kernel()})")
+    if noise.smooth or not links:
+        refuse_without_cells(noise)
+    elif noise.link.name not in links:
+        name = type(noise).__name__
+        raise ValueError(f"{name} noise takes cells with the link {links[0]!r} only, but has {noise.link.name!r}")
+
+
+def check_cells(noise: Noise, cells: Cells, *, whole: bool) -> None:
+    """Refuse what a fit refuses; cells that are all open on one side only where these are all rows."""
+    refuse_noise(noise)
+    if whole:
+        refuse_one_sided(cells)
+    if noise.smooth:
+        make_target(noise.unmodelled(), cells, None, None, whole=False)
+        return
+    name, support = type(noise).__name__, noise.support
+    with np.errstate(all="ignore"):  # of infinite ends
+        require(noise, ~cells.exact | support.contains(cells.lower), cells.lower, support.sentence)
+    bad = np.flatnonzero(~_holds_some(support, cells))
+    if len(bad):
+        low, high = float(cells.lower[bad[0]]), float(cells.upper[bad[0]])
+        raise ValueError(
+            f"{name} noise needs cells that hold a y, {support.sentence}, but {first_rows(bad, len(cells))} "
+            f"[{low:g}, {high:g}]; widen them, or {noise.otherwise or 'take another noise'}"
+        )
+
+
+def values_or_cells(cells: Cells) -> Any:
+    """Values where all of them are."""
+    return cells.lower if np.all(cells.exact) else cells
