@@ -50,6 +50,21 @@ def test_a_cell_of_no_width_is_a_value(law, rng):
 
 
 @each_law
+def test_predictions_far_from_a_cell_say_where_it_is(law):
+    """A search or a tree may come by there, and must find its way back."""
+    cells = quantile_cells(law)
+    noise = type(law)(**law.parameters, link=law.default_link)
+    for eta in (-40.0, -25.0, 25.0, 40.0):
+        nats, slopes, bends = noise.joint(cells, np.full(len(cells), eta), curvature=True)
+        assert np.isfinite(nats).all()
+        assert np.isfinite(slopes).all()
+        assert np.isfinite(bends).all()
+        up, down = (noise.joint(cells, np.full(len(cells), eta + step))[0] for step in (1e-3, -1e-3))
+        size = np.maximum(np.abs(nats), 1.0)
+        np.testing.assert_allclose(2e-3 * slopes[0] / size, (up - down) / size, rtol=1e-3, atol=1e-5)
+
+
+@each_law
 def test_derivatives_of_cells_are_slopes(law):
     """In the prediction and in every raw parameter, by differences of the nll of the cell."""
     cells = quantile_cells(law)[1:-1]

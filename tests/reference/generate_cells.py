@@ -132,6 +132,9 @@ def cases():
         yield from counts("NegativeBinomial", {"mean": 3.7, "dispersion": 0.6, "power": power}, *few, (1000, None))
     yield from counts("NegativeBinomial", {"mean": 1e4, "dispersion": 1e-6, "power": 2.0}, *many)
     yield from counts("NegativeBinomial", {"mean": 0.05, "dispersion": 30.0, "power": 2.0}, *few)
+    yield from counts("NegativeBinomial", {"mean": 3.0, "dispersion": 1e5, "power": 2.0}, *few)
+    long = [(3, None), (None, 2), (500000, None), (None, 3000000), (2000000, None), (400000, 500000)]
+    yield from counts("NegativeBinomial", {"mean": 1e6, "dispersion": 10.0, "power": 2.0}, *long)
 
 
 # ---- their probabilities ---------------------------------------------------------------------------------------------

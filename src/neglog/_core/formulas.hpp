@@ -339,14 +339,16 @@ struct WeibullFormula {  // raw: log shape; t is the log of the scale. (y / scal
     static double guide(double, double, const double* raw) { return exp(2.0 * raw[0]); }
     static double information(double, const double* raw) { return exp(2.0 * raw[0]); }
     static bool contains(double y) { return y > 0 && y < infinity; }
-    // The hazard up to y is (y / scale)^shape: a cell costs that of its lower end, and log(1 - e^-more) of what there is more to the upper
+    // The hazard up to y is (y / scale)^shape: a cell costs that of its lower end, and -log(1 - e^-more) of what there is more to the upper,
+    // which may be so little that only its logarithm is a number
     template <class J>
     static J cell(double lower, double upper, const J& t, const J* raw) {
         const bool begins = lower > 0, ends = upper < infinity;
         const double from = log(begins ? lower : 1.0), to = log(ends && upper > 0 ? upper : 1.0);
         const J shape = exp(raw[0]), nothing = J::constant(0.0);
-        const J before = exp(shape * (from - t)), more = select(begins, before * expm1(shape * (to - from)), exp(shape * (to - t)));
-        return select(begins, before, nothing) - select(ends, log1mexp(more), nothing);
+        const J log_before = shape * (from - t), longer = shape * (to - from);
+        const J log_more = select(begins, log_before + longer + log1mexp(longer), shape * (to - t));
+        return select(begins, exp(log_before), nothing) - select(ends, log1mexpexp(log_more), nothing);
     }
 };
 

@@ -183,6 +183,13 @@ inline J log1mexp(const J& x) {
     const double slope = 1.0 / expm1(x.value);
     return compose(x, log1mexp(x.value), slope, -slope * (1.0 + slope));
 }
+// log(1 - e^-e^x), of any x
+inline double log1mexpexp(double x) { return x < -40.0 ? x : log1mexp(exp(x)); }
+template <AnyJet J>
+inline J log1mexpexp(const J& x) {
+    const double u = exp(smaller(x.value, 6.5)), slope = x.value < -40.0 ? 1.0 : u / expm1(u);
+    return compose(x, log1mexpexp(x.value), slope, slope * (1.0 - u - slope));
+}
 // A number, or a jet of it, as a T
 template <class T, class X>
 inline T as(const X& x) {
