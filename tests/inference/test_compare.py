@@ -182,3 +182,20 @@ def test_text_that_is_no_distribution(text, message):
 
     with pytest.raises(ValueError, match=message):
         parsed(text)
+
+
+def test_of_many_rows_only_the_promising_see_every_fold():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(9000, 2))
+    y = nl.NegativeBinomial(dispersion=0.8).given(0.7 + X @ [0.5, -0.3]).sample(rng=rng)
+    found = nl.compare(X, y)
+    assert isinstance(found.best, nl.NegativeBinomial)
+    assert len(found.scores) >= 3
+    behind = [name for name, reason in found.refused.items() if "on the first of 5 folds" in reason]
+    assert behind
+    assert "it came to NegativeBinomial, which is tried too" in found.refused["ZeroInflated(NegativeBinomial())"]
+    named = nl.compare(X, y, [*(score.noise for score in found.scores), "poisson"])
+    assert len(named.scores) == len(found.scores) + 1, "what is named is tried on all folds"
+    nats = {score.name: score.mean for score in named.scores}
+    for score in found.scores:
+        assert score.mean == pytest.approx(nats[score.name], rel=1e-9)

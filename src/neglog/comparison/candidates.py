@@ -1,5 +1,5 @@
-"""Which noises are tried: all whose support admits y, those made of others where y calls for them, and of many those
-that a sample of the rows does not rule out.
+"""Which noises are tried: all whose support admits y, those made of others where y calls for them, and of many rows
+those that neither a sample nor the first fold rules out.
 """
 
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.comparison.comparison import standard_error
+from neglog.comparison.comparison import Score, standard_error
 from neglog.comparison.recorded import Facts
 from neglog.distributions import FAMILIES
 from neglog.distributions.noise import Noise
@@ -15,8 +15,9 @@ from neglog.typing import Numbers
 
 FEW = 6  # noises that are all tried on all rows
 SAMPLE = 2000  # rows that the noises are fitted to first, and as many on which they are judged
-HOPELESS = 0.05  # nats a row
-SURE = 4.0  # standard errors: beyond both, a noise is not tried on all rows
+HOPELESS, LOST = 0.05, 0.01  # nats a row, on the sample and on the first fold
+SHOWN = 3  # noises that go on however far behind: nobody believes a winner without a rival
+SURE = 4.0  # standard errors: beyond both, a noise is not tried any further
 
 
 def candidates() -> list[Noise]:
@@ -60,24 +61,39 @@ def screened(
             costs[name(noise)] = nll
     if not costs:
         return noises, {}
-    best = min(costs, key=lambda one: float(np.average(costs[one], weights=weight)))
-    kept, gaps = [], {}
-    for noise in noises:
-        own = name(noise)
-        away = costs[own] - costs[best] if own in costs else np.zeros(len(test))
-        gap = float(np.average(away, weights=weight))
-        if own in costs and gap > max(HOPELESS, SURE * standard_error(away, weight)):
-            gaps[own] = gap
-        else:
-            kept.append(noise)
-    return kept, _hopeless(gaps, best, len(test))
+    refused = _behind(costs, weight, HOPELESS, f"on a sample of {len(test):,} rows, so not tried on all")
+    return [noise for noise in noises if name(noise) not in refused], refused
 
 
-def _hopeless(gaps: dict[str, float], best: str, rows: int) -> dict[str, str]:
-    """One reason for all of them, which is then said once, from the least to the most hopeless."""
-    names = sorted(gaps, key=lambda one: gaps[one])
-    if not names:
+def lost(scores: list[Score], places: Any, folds: int) -> dict[str, str]:
+    """Which noises need no further fold after the first, whose rows are at these places, and why: others are better,
+    or a parameter went to a limit at which it is another that is tried.
+    """
+    if not scores or len(scores[0].nll) < 4 * SAMPLE:
         return {}
-    ends = dict.fromkeys(f"{gaps[own]:.2g}" for own in (names[0], names[-1]))
-    reason = f"{' to '.join(ends)} nats a row more than {best} on a sample of {rows:,} rows, so not tried on all"
-    return dict.fromkeys(names, reason)
+    names = {score.name.replace("()", "") for score in scores}
+    refused = {
+        score.name: f"on the first of {folds} folds it came to {score.limit}, which is tried too"
+        for score in scores
+        if score.limit in names
+    }
+    costs = {score.name: score.nll[places] for score in scores if score.name not in refused}
+    return refused | _behind(
+        costs, scores[0].weight[places], LOST, f"on the first of {folds} folds, so not tried on the others"
+    )
+
+
+def _behind(costs: dict[str, Numbers], weight: Numbers, least: float, where: str) -> dict[str, str]:
+    """The noises that cost surely more than the best, and at least so much, with one reason for all of them, which is
+    then said once; from the least to the most.
+    """
+    best = min(costs, key=lambda one: float(np.average(costs[one], weights=weight)))
+    gaps = {}
+    for name, nll in costs.items():
+        away = nll - costs[best]
+        gap = float(np.average(away, weights=weight))
+        if gap > max(least, SURE * standard_error(away, weight)):
+            gaps[name] = gap
+    names = sorted(gaps, key=lambda one: gaps[one])[max(SHOWN - len(costs) + len(gaps), 0) :]
+    ends = dict.fromkeys(f"{gaps[name]:.2g}" for name in names[:1] + names[-1:])
+    return dict.fromkeys(names, f"{' to '.join(ends)} nats a row more than {best} {where}")

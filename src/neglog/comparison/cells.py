@@ -20,12 +20,13 @@ def scored(law: Any, y: Numbers, width: float | None, rng: np.random.Generator) 
         return _scored_cells(law, y, width, rng)
     if width is None and law.measure == "density":
         return np.asarray(law.nll(y), float), np.asarray(law.cdf(y), float)
-    half = 0.5 if width is None else 0.5 * width
-    low, high = np.asarray(law.cdf(y - half), float), np.asarray(law.cdf(y + half), float)
-    place = low + rng.random(len(y)) * (high - low)
     nll = np.asarray(law.nll(y), float)
     if width is None or law.measure == "mass":
-        return nll, place
+        mass = np.where((law.measure == "mass") | (y == 0), np.exp(-nll), 0.0)  # of amounts, that of zeros
+        return nll, np.maximum(np.asarray(law.cdf(y), float) - rng.random(len(y)) * mass, 0.0)
+    half = 0.5 * width
+    low, high = np.asarray(law.cdf(y - half), float), np.asarray(law.cdf(y + half), float)
+    place = low + rng.random(len(y)) * (high - low)
     with np.errstate(all="ignore"):
         mass = high - low
         density = np.where(np.isfinite(nll), nll, -np.log(mass / width)) - np.log(width)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.comparison.candidates import candidates, of_classes, screened, uncalled_for
+from neglog.comparison.candidates import candidates, lost, of_classes, screened, uncalled_for
 from neglog.comparison.cells import scored
 from neglog.comparison.compare_in_pieces import (
     CANNOT_FIT,
@@ -38,12 +38,14 @@ from neglog.estimation.learned_prior import is_open
 from neglog.fitting.fit import fit, opened, with_ends
 from neglog.likelihood.row_values import ConvergenceWarning, checked
 from neglog.results.fit import Fit
+from neglog.results.fit_of_rows import FitOfRows
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.pieces import fold_of
 from neglog.streaming.watching import tells
 from neglog.typing import Numbers
 
 SETTINGS = {"intercept": True, "missing": "error", "rare": 0}  # which `nl.fit` has by default
+AnyFit = TypeVar("AnyFit", bound=Fit)
 PRECISE = 1e-6  # the tol that `nl.fit` has by default
 
 
@@ -292,7 +294,7 @@ class _Rows:
         weight = self.values["sample_weight"]
         return self if weight is None or (weight > 0).all() else self.taken(np.flatnonzero(weight > 0))
 
-    def fit(self, noise: Noise, prior: Prior, tol: float) -> Fit:
+    def fit(self, noise: Noise, prior: Prior, tol: float) -> FitOfRows:
         return fit(self.design, self.y, noise, prior, intercept=self.intercept, tol=tol, **self.values)
 
 
@@ -309,7 +311,6 @@ def _compared(
     progress: Any,
     named: bool,
 ) -> Comparison:
-    rng = np.random.default_rng(seed)
     labels = all(noise.labelled for noise in noises)
     width, resolution = CLASSES if facts is None or labels else facts.cell_width()
     rows, weight = counted.design.rows, counted.values["sample_weight"]
@@ -317,24 +318,25 @@ def _compared(
     if not named:
         noises, hopeless = screened(noises, rows, _name, _first_look(counted, prior, width))
         refused |= hopeless
-    scores: list[Score] = []
-    for i, noise in enumerate(noises):
-        name = _name(noise)
-        score = Score(name, noise, np.empty(rows), np.empty(rows), np.empty(rows), weight)
-        try:
-            for k in range(folds):
-                if progress is not None:
-                    progress(f"{name}, fold {k + 1} of {folds}", (i * folds + k) / (len(noises) * folds + 1))
-                train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-                _score_fold(score, counted.taken(train), counted.taken(test), test, prior, width, rng)
-        except CANNOT_FIT as error:
-            refused[name] = f"it could not be fitted: {error}"
-            continue
-        impossible = np.flatnonzero(~np.isfinite(score.nll))
-        if len(impossible):
-            refused[name] = no_chance(noise, len(impossible), rows)
-            continue
-        scores.append(score)
+    scores = [_unscored(noise, rows, weight) for noise in noises]
+    for k in range(folds):
+        places = np.flatnonzero(fold == k)
+        train, test = counted.taken(np.flatnonzero(fold != k)), counted.taken(places)
+        for i, score in enumerate(scores):
+            if progress is not None:
+                progress(f"{score.name}, fold {k + 1} of {folds}", (k + i / len(scores)) / (folds + 0.2))
+            try:
+                _score_fold(score, train, test, places, prior, width, np.random.default_rng([seed, k]))
+            except CANNOT_FIT as error:
+                refused[score.name] = f"it could not be fitted: {error}"
+                continue
+            impossible = int(np.count_nonzero(~np.isfinite(score.nll[places])))
+            if impossible:
+                refused[score.name] = no_chance(score.noise, impossible, len(places))
+        scores = [score for score in scores if score.name not in refused]
+        if k == 0 and not named:
+            refused |= (behind := lost(scores, places, folds))
+            scores = [score for score in scores if score.name not in behind]
     scores.sort(key=lambda score: score.mean)
 
     def whole(noise: Noise) -> Fit:
@@ -343,6 +345,11 @@ def _compared(
     final = _final(scores, refused, progress, whole)
     y = np.asarray(_numbers(counted.y), None if labels else float)
     return _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
+
+
+def _unscored(noise: Noise, rows: int, weight: Numbers) -> Score:
+    """With a place for every row."""
+    return Score(_name(noise), noise, np.empty(rows), np.empty(rows), np.empty(rows), weight)
 
 
 def _first_look(data: _Rows, prior: Prior, width: float | None) -> Callable[..., tuple[Numbers, Numbers]]:
@@ -367,6 +374,7 @@ def _score_fold(
     if not fitted.converged:
         score.converged = False
         score.notes.append(fitted.message)
+    score.limit = fitted.limit
     law = fitted.distribution(test.design, **{name: test.values[name] for name in ("offset", "exposure")})
     score.fitted = typical(fitted.noise, law)
     if score.noise.labelled:
@@ -417,7 +425,7 @@ def _settled(found: Comparison, fitted: Callable[[Noise], Fit]) -> Comparison:
     return found
 
 
-def _quiet(fitted: Callable[[], Fit]) -> Fit:
+def _quiet(fitted: Callable[[], AnyFit]) -> AnyFit:
     """A fit whose lack of convergence is told in the comparison, not as a warning."""
     import warnings
 

@@ -69,6 +69,7 @@ class Score:
     notes: list[str] = field(default_factory=list)
     totals: Totals | None = None  # of all rows, where only some are kept
     place: int = 0  # in the totals
+    limit: str | None = None  # the noise that a fit came to, where a parameter went to its limit
 
     @property
     def mean(self) -> float:

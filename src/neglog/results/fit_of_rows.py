@@ -153,6 +153,12 @@ class FitOfRows(Fit):
             raise TypeError(f"{type(self.noise).__name__} noise has no deviance; use nll")
         return float(per_loss * self._task.total(sample_loss, self._answer.noise, self._answer.theta))
 
+    @property
+    def limit(self) -> str | None:
+        """The noise that this one came to, if a parameter went to its limit."""
+        limits = [self.noise.parameter(name).limit for name in self._answer.at_limit]
+        return next((limit.noise for limit in limits if limit is not None), None)
+
     @cached_property
     def _information(self) -> Information:
         return information_of(self._task, self._answer)
