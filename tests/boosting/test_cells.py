@@ -1,8 +1,6 @@
 """Trees whose y lies in cells: derivatives, both trainers, and what is refused."""
 
 import pickle
-import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -325,15 +323,6 @@ def test_tables_exposures_and_files(settings, tmp_path):
     back = settings.module.load(tmp_path / "model.json")
     np.testing.assert_array_equal(back.nll(frame, named), model.nll(frame, named))
     assert back.noise == model.noise
-
-
-def test_the_example_of_the_guide_runs():
-    text = (Path(__file__).parents[2] / "docs" / "guides" / "censored.md").read_text(encoding="utf-8")
-    first, *others = re.findall(r"```python\n(.*?)```", text, re.S)
-    named: dict = {}
-    for block in (first, *(block for block in others if "import lightgbm" in block)):
-        exec(block, named)
-    assert "trees" in named
 
 
 # ---- the trainers' own interfaces ------------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ from neglog.boosting.cell_slopes import OfCells
 from neglog.boosting.derivatives import Slopes, slopes_of
 from neglog.boosting.laws import outputs_of, suited
 from neglog.boosting.nats import NAME, mean_nats
-from neglog.boosting.observed import cells_of_labels, check_cells, numbers, refuse_noise
+from neglog.boosting.observed import cells_of_labels, check_cells, numbers
 from neglog.boosting.team import Team
 from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
+from neglog.likelihood.censored import refuse_without_cells
 from neglog.typing import Numbers
 
 
@@ -28,7 +29,7 @@ class OfNoise:
         self._seen: Any = None
         self._cells: tuple[Numbers, Cells] | None = None
         if upper is not None:
-            refuse_noise(self.noise)
+            refuse_without_cells(self.noise, kinks=True)
 
     def __reduce__(self) -> Any:
         return type(self), (self.noise, self.upper)

@@ -4,13 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from neglog import _core
-from neglog.design.faults import first_rows
 from neglog.distributions.censored import Cells, checked_cells
 from neglog.distributions.noise import Noise
-from neglog.likelihood.accelerators import make_target
-from neglog.likelihood.censored import _holds_some, refuse_one_sided, refuse_without_cells
-from neglog.likelihood.targets import require
+from neglog.likelihood.censored import refuse_empty, refuse_one_sided, refuse_without_cells
 from neglog.typing import Numbers
 
 OPEN_BELOW = -9e37  # labels up to this, which trainers make of -inf, or are given for it
@@ -56,34 +52,14 @@ def cells_of_labels(labels: Numbers, upper: Numbers) -> Cells:
     return checked_cells(np.where(same, upper, lower), upper)
 
 
-def refuse_noise(noise: Noise) -> None:
-    """Refuse a noise or a link of which there are no cells. A kink is no reason: trees need no curvature."""
-    links = [] if noise.of_classes else _core.links(f"cells({noise._kernel()})")
-    if noise.smooth or not links:
-        refuse_without_cells(noise)
-    elif noise.link.name not in links:
-        name = type(noise).__name__
-        raise ValueError(f"{name} noise takes cells with the link {links[0]!r} only, but has {noise.link.name!r}")
-
-
 def check_cells(noise: Noise, cells: Cells, *, whole: bool) -> None:
-    """Refuse what a fit refuses; cells that are all open on one side only where these are all rows."""
-    refuse_noise(noise)
+    """Refuse what a fit refuses, but for kinks, since trees need no curvature; cells that are all open on one side only
+    where these are all rows.
+    """
+    refuse_without_cells(noise, kinks=True)
     if whole:
         refuse_one_sided(cells)
-    if noise.smooth:
-        make_target(noise.unmodelled(), cells, None, None, whole=False)
-        return
-    name, support = type(noise).__name__, noise.support
-    with np.errstate(all="ignore"):  # of infinite ends
-        require(noise, ~cells.exact | support.contains(cells.lower), cells.lower, support.sentence)
-    bad = np.flatnonzero(~_holds_some(support, cells))
-    if len(bad):
-        low, high = float(cells.lower[bad[0]]), float(cells.upper[bad[0]])
-        raise ValueError(
-            f"{name} noise needs cells that hold a y, {support.sentence}, but {first_rows(bad, len(cells))} "
-            f"[{low:g}, {high:g}]; widen them, or {noise.otherwise or 'take another noise'}"
-        )
+    refuse_empty(noise, cells)
 
 
 def values_or_cells(cells: Cells) -> Any:

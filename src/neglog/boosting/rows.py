@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from neglog.boosting.laws import is_real_valued, open_parameters
-from neglog.boosting.observed import check_cells, points_of, refuse_noise, values_or_cells
+from neglog.boosting.observed import check_cells, points_of, values_or_cells
 from neglog.design.blocks import is_sparse
 from neglog.design.columns import beside, column, declared_order
 from neglog.design.faults import first_rows
@@ -15,6 +15,7 @@ from neglog.design.tables import as_table, quoted
 from neglog.distributions.censored import Cells, NamedCells, cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
+from neglog.likelihood.censored import refuse_without_cells
 from neglog.likelihood.row_values import checked, class_offsets, combined_offset
 from neglog.typing import Numbers
 
@@ -130,7 +131,7 @@ def codes_of(labels: Numbers, classes: Numbers) -> Numbers:
 def labels_of(X: Any, y: Any, noise: Noise) -> Any:
     """Labels as they are for classes, as float64 for all other noises; cells as such."""
     if isinstance(y, Cells | NamedCells):
-        refuse_noise(noise)
+        refuse_without_cells(noise, kinks=True)
         ends = y.ends if isinstance(y, NamedCells) else {"y": y.lower, "upper": y.upper}
         return cells_of({what: np.asarray(column(X, end, what), np.float64) for what, end in ends.items()})
     raw = column(X, y, "y", numeric=False)

@@ -21,24 +21,11 @@ class Censored(Target):
 
     def check(self) -> None:
         refuse_without_cells(self.noise)
-        cells, support = self.raw, self.noise.support
-        exact = cells.exact
-        with np.errstate(all="ignore"):  # of infinite ends
-            inside = ~exact | support.contains(cells.lower)
-        require(self.noise, inside, cells.lower, support.sentence)
-        holds = _holds_some(support, cells)
-        if not holds.all():
-            bad = np.flatnonzero(~holds)
-            low, high = float(cells.lower[bad[0]]), float(cells.upper[bad[0]])
-            remedy = self.noise.otherwise or "take another noise"
-            raise ValueError(
-                f"{type(self.noise).__name__} noise needs cells that hold a y, {support.sentence}, but "
-                f"{first_rows(bad, len(cells))} [{low:g}, {high:g}]; widen them, or {remedy}"
-            )
+        refuse_empty(self.noise, self.raw)
         if self.p is not None and not self.noise.takes_precision():
             name = type(self.noise).__name__
             raise ValueError(f"{name} noise has no dispersion that a precision could divide; use sample_weight")
-        self.y = self.transformed(cells)
+        self.y = self.transformed(self.raw)
 
     def transformed(self, y: Any) -> Numbers:
         return np.asarray(self.noise._end_for_kernel(y.lower) if isinstance(y, Cells) else y)
@@ -93,19 +80,35 @@ class Censored(Target):
         return slopes[0], bends[0]
 
 
-def refuse_without_cells(noise: Any) -> None:
-    """Refuse a noise, or a link, of which the core has no cells."""
+def refuse_without_cells(noise: Any, *, kinks: bool = False) -> None:
+    """Refuse a noise, or a link, of which the core has no cells; and kinks, unless nobody minds them."""
     name = type(noise).__name__
     links = [] if noise.of_classes else _core.links(f"cells({noise._kernel()})")
     if not links:
         raise ValueError(f"{name} noise has no probabilities of cells that could be fitted; y must be values")
-    if not noise.smooth:
+    if not (noise.smooth or kinks):
         raise ValueError(
             f"{name} noise has a kink, and only its own exact solver, which takes values, finds its optimum; for cells "
             "take StudentT or Huber noise"
         )
     if noise.link.name not in links:
         raise ValueError(f"{name} noise takes cells with the link {links[0]!r} only, but has {noise.link.name!r}")
+
+
+def refuse_empty(noise: Any, cells: Cells) -> None:
+    """Refuse values outside the support, and cells that hold no y of it."""
+    support = noise.support
+    with np.errstate(all="ignore"):  # of infinite ends
+        inside = ~cells.exact | support.contains(cells.lower)
+    require(noise, inside, cells.lower, support.sentence)
+    bad = np.flatnonzero(~_holds_some(support, cells))
+    if len(bad):
+        low, high = float(cells.lower[bad[0]]), float(cells.upper[bad[0]])
+        raise ValueError(
+            f"{type(noise).__name__} noise needs cells that hold a y, {support.sentence}, but "
+            f"{first_rows(bad, len(cells))} [{low:g}, {high:g}]; widen them, or "
+            f"{noise.otherwise or 'take another noise'}"
+        )
 
 
 def refuse_one_sided(cells: Cells) -> None:
