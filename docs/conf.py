@@ -34,6 +34,7 @@ extensions = [
     "access",
     "docstrings",
     "live",
+    "outputs",
 ]
 exclude_patterns = ["_build", "node_modules", "_static"]
 
@@ -80,6 +81,7 @@ add_module_names = False
 
 html_theme = "furo"
 html_title = "neglog"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["handbook.css", "live.css"]
 html_js_files = ["handbook.js"]

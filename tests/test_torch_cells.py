@@ -232,11 +232,13 @@ def test_censored_durations_are_learned_as_a_fit_finds_them(rng):
 
 def test_the_example_of_the_guide_runs():
     text = (Path(__file__).parents[1] / "docs" / "guides" / "censored.md").read_text(encoding="utf-8")
-    first, *others = re.findall(r"```python\n(.*?)```", text, re.S)
+    data, fit, *_ = re.findall(r"```{code-cell} ipython3\n(.*?)```", text, re.S)
+    (network,) = re.findall(r"```python\n(.*?)```", text, re.S)
     named: dict = {}
-    for block in (first, *(block for block in others if "import torch" in block)):
+    for block in (data, fit, network):
         exec(block, named)
-    assert "layer" in named
+    np.testing.assert_allclose(named["layer"].weight.detach()[0], named["fit"].coef, atol=1e-4)
+    np.testing.assert_allclose(named["loss"].noise.shape, named["fit"].noise.shape, atol=1e-4)
 
 
 # ---- precision, compilation, devices ---------------------------------------------------------------------------------
