@@ -46,20 +46,25 @@ def predicted(law, rows):
 
 
 def opened(noise):
-    """The noise with all its parameters open, and what they were in the unconstrained forms that NLLLoss documents."""
+    """The noise with all its parameters open, and what they were in the unconstrained forms that NLLLoss documents; the
+    one that is the question stays stated.
+    """
     raw = {}
     for own in noise.beside_location():
+        if own.name == noise.traits.asks:
+            continue
         value = noise.parameters[own.name]
         if own.within is not None:
             low, high = own.within
             raw[f"logit_{own.name}"] = math.log((value - low) / (high - value))
         else:
             raw["_".join(filter(None, (own.raw.name, own.name)))] = float(own.raw.raw(value))
-    return type(noise)(**dict.fromkeys(noise.parameters), link=noise.link.name), raw
+    stated = {name: value for name, value in noise.parameters.items() if name == noise.traits.asks}
+    return type(noise)(**dict.fromkeys(noise.parameters) | stated, link=noise.link.name), raw
 
 
 def names(noise):
-    return [own.name for own in noise.beside_location()]
+    return [own.name for own in noise.beside_location() if own.name != noise.traits.asks]
 
 
 # ---- the same numbers as NumPy's -------------------------------------------------------------------------------------

@@ -427,7 +427,6 @@ LINK = r"noise takes cells with the link 'identity' only, but has 'log'"
         (nl.Bernoulli(), {}, {1: 5.0}, f"Bernoulli {NO_CELLS}"),
         (nl.Categorical(), {}, {1: 5.0}, f"Categorical {NO_CELLS}"),
         (nl.Ordinal(), {}, {1: 5.0}, f"Ordinal {NO_CELLS}"),
-        (nl.AsymmetricLaplace(quantile=0.9), {}, {1: 5.0}, f"AsymmetricLaplace {NO_CELLS}"),
         (nl.Gaussian(link="log"), {}, {1: 5.0}, f"Gaussian {LINK}"),
         (nl.Laplace(link="log"), {}, {1: 5.0}, f"Laplace {LINK}"),
     ],

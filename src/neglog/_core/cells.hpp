@@ -202,17 +202,32 @@ struct CellOf<GaussianFormula> {
     }
 };
 
-// Under Laplace's law a cell that holds the centre has a kink inside, which no node would see.
+// Two exponentials that meet at the centre, below which lies the share q: a cell that holds the centre has a kink inside, which no node
+// would see. The slopes of their logarithms are 1 - q and -q, times how steep they are.
+template <class J, class Q>
+J cell_of_exponentials(double lower, double upper, const J& m, const J& log_scale, const Q& q, double steep) {
+    const J sharpness = steep * exp(-log_scale), low = (lower - m) * sharpness, high = (upper - m) * sharpness;
+    const bool from = lower > -infinity, to = upper < infinity;
+    const Q p = 1.0 - q;
+    if (to && high.value <= 0) return -log(q) - p * high - (from ? log1mexp(p * (high - low)) : J::constant(0.0));
+    if (from && low.value >= 0) return -log(p) + q * low - (to ? log1mexp(q * (high - low)) : J::constant(0.0));
+    const J below = from ? q * exp(p * low) : J::constant(0.0), above = to ? p * exp(-q * high) : J::constant(0.0);
+    return -log1p(-(below + above));
+}
+
 template <>
 struct CellOf<LaplaceFormula> {
     template <class J>
     static J nll(double lower, double upper, const J& m, const J* raw) {
-        const J sharpness = exp(-raw[0]), low = (lower - m) * sharpness, high = (upper - m) * sharpness;
-        const bool from = lower > -infinity, to = upper < infinity;
-        if (to && high.value <= 0) return std::numbers::ln2 - high - (from ? log1mexp(high - low) : J::constant(0.0));
-        if (from && low.value >= 0) return std::numbers::ln2 + low - (to ? log1mexp(high - low) : J::constant(0.0));
-        const J below = from ? exp(low) : J::constant(0.0), above = to ? exp(-high) : J::constant(0.0);
-        return -log1p(-0.5 * (below + above));
+        return cell_of_exponentials(lower, upper, m, raw[0], 0.5, 2.0);
+    }
+};
+
+template <>
+struct CellOf<AsymmetricLaplaceFormula> {
+    template <class J>
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        return cell_of_exponentials(lower, upper, m, raw[0], raw[1], 1.0);
     }
 };
 

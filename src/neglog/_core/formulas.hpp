@@ -242,6 +242,7 @@ struct AsymmetricLaplaceFormula {  // raw: log scale, quantile
         return raw[0] - log(raw[1]) - log1p(-raw[1]);
     }
     static double guide(double, double, const double* raw) { return Pinball::information(raw[1]) * exp(-2.0 * raw[0]); }
+    static bool contains(double y) { return absolute(y) < infinity; }
 };
 
 // ---- y with a mean, written with t = log mean ---------------------------------------------------------------------------

@@ -140,6 +140,7 @@ extern const std::size_t cell_count;
 constinit const Kernel cell_kernels[] = {
     cells_of<GaussianFormula>("cells(gaussian)", "identity"),
     cells_of<LaplaceFormula>("cells(laplace)", "identity"),
+    cells_of<AsymmetricLaplaceFormula>("cells(asymmetriclaplace)", "identity"),
     cells_of<HuberFormula>("cells(huber)", "identity"),
     cells_of<StudentTFormula>("cells(studentt)", "identity"),
     cells_of<SinhArcsinhFormula>("cells(sinharcsinh)", "identity"),
