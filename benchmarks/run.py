@@ -21,8 +21,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import accuracy
 import bayes
 import boosting
-import coverage
 import fits
+import interval_coverage
 import numpy as np
 import opened
 import problems
@@ -58,7 +58,7 @@ GROUPS = (
     "versions",  # which versions.py measures
     *resources.GROUPS,
     *bayes.GROUPS,
-    *coverage.GROUPS,
+    *interval_coverage.GROUPS,
     *real_tables.GROUPS,
     *boosting.GROUPS,
     *streaming.GROUPS,
@@ -100,7 +100,7 @@ HEADS = {
     "rivals": fits.RIVAL_COLUMNS,
     "resources": resources.COLUMNS,
     "bayes": bayes.COLUMNS,
-    "coverage": coverage.COLUMNS,
+    "coverage": interval_coverage.COLUMNS,
     "tables": real_tables.COLUMNS,
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
@@ -174,8 +174,8 @@ def run(group, size, only, tables, tell, save):
             save()
     elif group in bayes.GROUPS:
         tables["bayes"] += bayes.GROUPS[group](size, tell)
-    elif group in coverage.GROUPS:
-        tables["coverage"] += coverage.GROUPS[group](size, tell)
+    elif group in interval_coverage.GROUPS:
+        tables["coverage"] += interval_coverage.GROUPS[group](size, tell)
     elif group in real_tables.GROUPS:
         for lines in real_tables.GROUPS[group](size, tell):
             tables["tables"] += lines

@@ -39,7 +39,7 @@ COLUMNS = (
     "all rivals, ms",
 )
 SIZES = (100_000, 1_000_000)
-PATIENCE = 300  # seconds that one fit of a rival may take
+PATIENCE = 100  # seconds that one fit of a rival may take
 RIVALS = ("statsmodels_vocabulary", "lifelines_vocabulary", "r_vocabulary")
 
 
