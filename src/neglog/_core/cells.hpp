@@ -64,6 +64,7 @@ class SumOfTerms {
 
 constexpr double countless = 1e15;   // counts beyond which a number has no next one
 constexpr double alike = 512;        // counts whose masses differ by a factor of e^4 in all, so that neighbours differ by less than 1%
+constexpr double steepest = 8.0;      // nats by which the density may change within a panel
 constexpr double negligible = 42.0;  // nats beyond the likeliest value, after which nothing counts
 constexpr double gauss_nodes[] = {0.12523340851146891547, 0.36783149899818019375, 0.58731795428661744730,
                                   0.76990267419430468704, 0.90411725637047485668, 0.98156063424671925069};
@@ -71,7 +72,7 @@ constexpr double gauss_weights[] = {0.24914704581340278500, 0.233492536538354808
                                     0.16007832854334622633, 0.10693932599531843096, 0.047175336386511827195};
 
 // Over densities: panels of a Gauss rule with 12 nodes, from the likeliest value outwards, each so short that the density changes by less
-// than e^4 in it. They end at `breaks`, where the density is not smooth.
+// than e^8 in it. They end at `breaks`, where the density is not smooth.
 template <class F, class J>
 J integrated(double lower, double upper, const J& m, const J* raw) {
     double plain[F::parameters ? F::parameters : 1];
@@ -79,8 +80,8 @@ J integrated(double lower, double upper, const J& m, const J* raw) {
     const Path path = F::path(m.value, plain);
     const auto nats = [&](double u, const auto& at, const auto* own) {
         if constexpr (requires { F::mirrors; })  // numbers near 1 have no digits for what is left of 1
-            if (path.is_above_half(u)) return whole<F>(path.mirrored(u), -at, own);
-        return whole<F>(path.y(u), at, own);
+            if (path.is_above_half(u)) return F::row(path.mirrored(u), -at, own);
+        return F::row(path.y(u), at, own);
     };
     const auto level = [&](double u) { return nats(u, m.value, static_cast<const double*>(plain)) - path.log_slope(u); };
     const double low = lower == -infinity ? -infinity : path.u(lower), high = upper == infinity ? infinity : path.u(upper);
@@ -108,7 +109,7 @@ J integrated(double lower, double upper, const J& m, const J* raw) {
             }
             if (side * (to - end) > 0) to = end;
             double there = level(to);
-            for (int halvings = 0; !(absolute(there - here) < 4.0) && halvings < 60; ++halvings) {
+            for (int halvings = 0; !(absolute(there - here) < steepest) && halvings < 60; ++halvings) {
                 to = from + 0.5 * (to - from), there = level(to);
             }
             if (!(absolute(there) < infinity)) break;  // beyond all numbers
@@ -118,7 +119,12 @@ J integrated(double lower, double upper, const J& m, const J* raw) {
             if (here - best > negligible) break;
         }
     }
-    return sum.nothing() ? nats(begin, m, raw) : sum.nll();  // so far out no panel is short enough, and the nearest end is all that counts
+    const J out = sum.nothing() ? J(nats(begin, m, raw))
+                                : sum.nll();  // so far out no panel is short enough: the nearest end is all that counts
+    if constexpr (has_constant<F>)
+        return out + F::constant(raw);  // once, not at every node
+    else
+        return out;
 }
 
 // Over counts: masses from the likeliest outwards. Many counts whose masses are nearly alike are summed at once, by Euler and Maclaurin's
@@ -181,24 +187,39 @@ struct CellOf {
     }
 };
 
-// The normal law has tails that are known to all digits: of a cell between two ends the difference of logarithms, unless it cancels.
+// The normal law has tails that are known to all digits: of a cell between two ends the difference of logarithms, unless it cancels. So has
+// every law of which some score is normal; `score` gives that of an end.
+template <class J>
+J log_below(const J& z) {
+    const Probit::Hazard hazard = Probit::hazard(z.value);
+    return compose(z, Probit::log_cdf(z.value), hazard.h, -hazard.h * hazard.plus_x);
+}
+template <class F, class J, class Score>
+J cell_of_scores(double lower, double upper, const J& m, const J* raw, const Score& score) {
+    const bool from = lower > -infinity, to = upper < infinity;
+    if (!from && !to) return J::constant(0.0);
+    const J low = from ? score(lower) : J::constant(0.0), high = to ? score(upper) : J::constant(0.0);
+    if (!(absolute(low.value) < 1e100 && absolute(high.value) < 1e100)) return integrated<F>(lower, upper, m, raw);
+    if (!from) return -log_below(high);
+    if (!to) return -log_below(-low);
+    const bool right = low.value + high.value > 0;  // the tail that is the smaller, mirrored to the left
+    const J top = log_below(right ? -low : high), ratio = top - log_below(right ? -high : low);
+    return ratio.value > 0.5 ? -top - log1mexp(ratio) : integrated<F>(lower, upper, m, raw);
+}
+
 template <>
 struct CellOf<GaussianFormula> {
     template <class J>
-    static J log_below(const J& z) {
-        const Probit::Hazard hazard = Probit::hazard(z.value);
-        return compose(z, Probit::log_cdf(z.value), hazard.h, -hazard.h * hazard.plus_x);
+    static J nll(double lower, double upper, const J& m, const J* raw) {
+        return cell_of_scores<GaussianFormula>(lower, upper, m, raw, [&](double y) { return (y - m) * exp(-raw[0]); });
     }
+};
+
+template <>
+struct CellOf<SinhArcsinhFormula> {
     template <class J>
     static J nll(double lower, double upper, const J& m, const J* raw) {
-        const J sharpness = exp(-raw[0]);
-        if (lower == -infinity && upper == infinity) return J::constant(0.0);
-        if (lower == -infinity) return -log_below((upper - m) * sharpness);
-        if (upper == infinity) return -log_below((m - lower) * sharpness);
-        const bool right = 0.5 * lower + 0.5 * upper > m.value;  // the tail that is the smaller, mirrored to the left
-        const J near = (right ? m - lower : upper - m) * sharpness, far = (right ? m - upper : lower - m) * sharpness;
-        const J top = log_below(near), ratio = top - log_below(far);
-        return ratio.value > 0.5 ? -top - log1mexp(ratio) : integrated<GaussianFormula>(lower, upper, m, raw);
+        return cell_of_scores<SinhArcsinhFormula>(lower, upper, m, raw, [&](double y) { return SinhArcsinhFormula::score(y, m, raw); });
     }
 };
 

@@ -200,6 +200,13 @@ struct SinhArcsinhFormula {  // raw: log scale, skew, log tail. sinh(u), u = tai
         const double tail = std::exp(raw[2]);
         return {Path::real, m, std::exp(raw[0]), raw[1] / tail, 1.0 / tail};
     }
+    // sinh(u), which is normal
+    template <class J>
+    static J score(double y, const J& m, const J* raw) {
+        const J u = exp(raw[2]) * asinh((y - m) * exp(-raw[0])) - raw[1];
+        const double s = std::sinh(u.value);
+        return compose(u, s, std::cosh(u.value), s);
+    }
 
   private:
     static constexpr double far = 1e100;  // whose squares are as good as one more than that

@@ -15,6 +15,7 @@ from neglog.typing import Numbers
 
 FEW = 6  # noises that are all tried on all rows
 SAMPLE = 2000  # rows that the noises are fitted to first, and as many on which they are judged
+CELLS = 500  # the same where y holds cells, of which each takes an integral
 HOPELESS, LOST = 0.05, 0.01  # nats a row, on the sample and on the first fold
 SHOWN = 3  # noises that go on however far behind: nobody believes a winner without a rival
 SURE = 4.0  # standard errors: beyond both, a noise is not tried any further
@@ -45,15 +46,16 @@ def screened(
     rows: int,
     name: Callable[[Noise], str],
     held_out: Callable[[Noise, Any, Any], tuple[Numbers, Numbers]],
+    sample: int = SAMPLE,
 ) -> tuple[list[Noise], dict[str, str]]:
     """The noises that are worth a fit to all rows, and why the others are not.
 
     `held_out` fits a noise to some rows and says what each of some other rows then costs, in nats, and its weight.
     """
-    if len(noises) <= FEW or rows < 4 * SAMPLE:
+    if len(noises) <= FEW or rows < 4 * sample:
         return noises, {}
-    step = rows // (2 * SAMPLE)
-    train, test = (np.arange(first, rows, 2 * step)[:SAMPLE] for first in (0, step))
+    step = rows // (2 * sample)
+    train, test = (np.arange(first, rows, 2 * step)[:sample] for first in (0, step))
     costs = {}
     for noise in noises:
         nll, weight = held_out(noise, train, test)
@@ -65,11 +67,11 @@ def screened(
     return [noise for noise in noises if name(noise) not in refused], refused
 
 
-def lost(scores: list[Score], places: Any, folds: int) -> dict[str, str]:
+def lost(scores: list[Score], places: Any, folds: int, sample: int = SAMPLE) -> dict[str, str]:
     """Which noises need no further fold after the first, whose rows are at these places, and why: others are better,
     or a parameter went to a limit at which it is another that is tried.
     """
-    if not scores or len(scores[0].nll) < 4 * SAMPLE:
+    if not scores or len(scores[0].nll) < 4 * sample:
         return {}
     names = {score.name.replace("()", "") for score in scores}
     refused = {

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.comparison.candidates import candidates, lost, of_classes, screened, uncalled_for
+from neglog.comparison.candidates import CELLS, SAMPLE, candidates, lost, of_classes, screened, uncalled_for
 from neglog.comparison.cells import scored
 from neglog.comparison.compare_in_pieces import (
     CANNOT_FIT,
@@ -312,11 +312,12 @@ def _compared(
     named: bool,
 ) -> Comparison:
     labels = all(noise.labelled for noise in noises)
+    sample = CELLS if isinstance(counted.y, Cells) else SAMPLE
     width, resolution = CLASSES if facts is None or labels else facts.cell_width()
     rows, weight = counted.design.rows, counted.values["sample_weight"]
     weight = np.ones(rows) if weight is None else weight
     if not named:
-        noises, hopeless = screened(noises, rows, _name, _first_look(counted, prior, width))
+        noises, hopeless = screened(noises, rows, _name, _first_look(counted, prior, width), sample)
         refused |= hopeless
     scores = [_unscored(noise, rows, weight) for noise in noises]
     for k in range(folds):
@@ -335,7 +336,7 @@ def _compared(
                 refused[score.name] = no_chance(score.noise, impossible, len(places))
         scores = [score for score in scores if score.name not in refused]
         if k == 0 and not named:
-            refused |= (behind := lost(scores, places, folds))
+            refused |= (behind := lost(scores, places, folds, sample))
             scores = [score for score in scores if score.name not in behind]
     scores.sort(key=lambda score: score.mean)
 
