@@ -5,6 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard src/neglog/_core/*.* src/neglog/_core/*/*) CMakeLists.txt pyproject.toml
 
+# Options of pytest that choose among all tests: `make test SELECTED=tests/laws`
+SELECTED ?=
+
 # What is run on other builds of the core: that each loop is right, and reads nothing but its rows, wherever they begin
 ON_OTHER_CORES := tests/laws tests/solvers tests/boosting tests/inference/test_optimality.py tests/inference/test_idle_rows.py
 CLANG ?= $(shell for name in clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14; do command -v $$name && break; done)
@@ -21,7 +24,7 @@ demo: $(VENV)/installed
 	$(BIN)/neglog compare demo/doctor_visits.parquet --target visits --report build/doctor_visits.html
 
 test: $(VENV)/tested
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto $(SELECTED)
 
 # 20,000 random problems, each judged by objectives of its own; `$(BIN)/python tests/fuzz/run.py --seed N` looks at one
 fuzz: $(VENV)/tested
