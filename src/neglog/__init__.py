@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from neglog.belief.posterior import Posterior as Posterior
     from neglog.comparison.compare import compare as compare
     from neglog.comparison.comparison import Comparison as Comparison
+    from neglog.design.terms import group as group
+    from neglog.design.terms import interaction as interaction
+    from neglog.design.terms import smooth as smooth
+    from neglog.design.terms import terms as terms
     from neglog.distributions import (
         Bernoulli as Bernoulli,
     )
@@ -100,6 +104,7 @@ _HOMES = {
     "neglog.comparison.compare": ("compare",),
     "neglog.comparison.comparison": ("Comparison",),
     "neglog.distributions.censored": ("censored",),
+    "neglog.design.terms": ("group", "interaction", "smooth", "terms"),
     "neglog.estimators": (
         "Classifier",
         "Regressor",

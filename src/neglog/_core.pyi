@@ -109,6 +109,9 @@ class Table:
     def add_dense(self, values: Input, centre: Input) -> None: ...
     def add_codes(self, codes: NDArray[Any], first: int, columns: int) -> None: ...
     def add_sparse(self, starts: NDArray[Any], indices: NDArray[Any], values: Input, columns: int) -> None: ...
+    def add_basis(
+        self, factors: Sequence[tuple[Any, ...]], levels: NDArray[Any] | None, count: int, turn: Input
+    ) -> None: ...
 
 class Problem:
     """A table with a target and a loss. An empty family asks for Gram matrices of the weights, "softmax" for classes.
@@ -158,6 +161,12 @@ class Density:
 
 # log p(x) = -factor loss(x, v) - x' bend x / 2 - slope' x, with v = centre + turn x for the open raw parameters
 def density(problem: Problem, factor: float, bend: Input, slope: Input, centre: Input, turn: Input) -> Density: ...
+def pieces_of(x: NDArray[Any], breaks: Input, out: NDArray[Any]) -> None:
+    """The piece that each number lies in: how many of the ascending breaks are not above it."""
+
+def row_forms(table: Table, matrix: Input, out: Doubles, threads: int) -> None:
+    """x' matrix x of each row, for a symmetric matrix over the columns."""
+
 def predict_rows(table: Table, theta: Input, classes: int, offset: Input | None, eta: Output, threads: int) -> None: ...
 
 # The smallest pivot of the matrix at unit diagonal; x is the solution if that is positive.

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "basis.hpp"
+
 namespace neglog {
 
 // Of the parameters of a noise beside its location, each an array: as many as its kernel takes, at least two of them readable.
@@ -97,6 +99,16 @@ struct InstructionSet {
                          double* sums, std::size_t width);
     void (*add_gram)(std::size_t stride, std::size_t columns, const double* panel, const double* weight, double* gram, std::size_t width,
                      double* room);
+    // Basis blocks (basis_loops.hpp).
+    void (*basis_factor)(std::size_t rows, const BasisFactor& factor, std::size_t begin, std::int32_t* first, double* values);
+    void (*basis_times)(std::size_t rows, const RowFunctions& own, const double* theta, double* out);
+    void (*basis_transposed)(std::size_t rows, const RowFunctions& own, const double* x, double* out);
+    void (*basis_by_columns)(std::size_t rows, const RowFunctions& own, std::size_t columns, const double* x, double* sums,
+                             std::size_t width);
+    void (*basis_gram)(std::size_t rows, const double* w, const RowFunctions& one, const RowFunctions& other, double* gram,
+                       std::size_t width);
+    void (*basis_form)(std::size_t rows, double factor, const RowFunctions& one, const RowFunctions& other, const double* matrix,
+                       std::size_t width, double* out);
     void (*softmax_panel)(std::size_t stride, std::size_t classes, const double* y, const double* eta, double* nll, double* p);
     void (*class_slopes_panel)(std::size_t stride, std::size_t classes, const double* y, const double* weight, double factor, double least,
                                double* p, double* bend, double* others);

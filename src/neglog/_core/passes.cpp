@@ -40,13 +40,14 @@ class Worker {
   public:
     Worker(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t stride)
         : set_(set), table_(table), pass_(pass), stride_(stride), dense_columns_(table.panel_columns(pass.response)),
-          columns_(table.columns(pass.response)), y_(pass.y), weight_(pass.weight), offset_(pass.offset),
+          columns_(table.turn(pass.response, 1, 0).functions()), y_(pass.y), weight_(pass.weight), offset_(pass.offset),
           parameters_(pass.parameters.data(), pass.parameters.size()),
           panel_(pass.panels && pass.panels->numbers ? nullptr : make_buffer(stride * dense_columns_)),
           eta_(make_buffer(stride * pass.classes)), value_(make_buffer(stride)), gradient_(make_buffer(stride * pass.classes)),
           curvature_(make_buffer(stride)), room_(make_buffer(4 * stride)),
-          by_rows_(make_buffer(pass.gram && !table.codes.empty() ? stride * dense_columns_ : 0)),
-          in_place_(!pass.gram && lies_ready(table, pass)) {
+          by_rows_(make_buffer(pass.forms || (pass.gram && !(table.codes.empty() && table.basis.empty())) ? stride * dense_columns_ : 0)),
+          in_place_(!pass.gram && !pass.forms && lies_ready(table, pass)) {
+        if (pass.forms || !table.basis.empty()) make_room_for_functions();
         if (!pass.joint) return;
         const std::size_t variables = pass.kernel->joint.variables;
         slopes_ = make_buffer(stride * variables);
@@ -73,6 +74,7 @@ class Worker {
     }
 
     void pack_panel() {
+        for (std::size_t b = 0; b < table_.basis.size(); ++b) find_functions(b);
         if (in_place_ && rows_ == stride_) {
             columns_of_panel_ = static_cast<const double*>(table_.dense[0].data) + begin_;
             distance_ = static_cast<std::size_t>(table_.dense[0].column_stride);
@@ -130,6 +132,43 @@ class Worker {
                 }
             });
             theta += block.columns;
+        }
+        for (std::size_t b = 0; b < table_.basis.size(); ++b) {
+            set_.basis_times(rows_, functions_[b], theta, eta);
+            theta += table_.basis[b].functions();
+        }
+    }
+
+    // out_i = x_i' matrix x_i, the matrix over functions.
+    void quadratic_form(const double* matrix, double* out) {
+        const std::size_t d = dense_columns_;
+        std::fill_n(out, rows_, 0.0);
+        std::fill_n(curvature_.get(), rows_, 1.0);
+        set_.weighted_rows(rows_, d, stride_, columns_of_panel_, curvature_.get(), by_rows_.get());
+        for (std::size_t j = 0; j < d; ++j) {
+            std::fill_n(value_.get(), rows_, 0.0);
+            set_.multiply_rows(rows_, d, by_rows_.get(), static_cast<std::ptrdiff_t>(d), matrix + j * columns_, value_.get());
+            for (std::size_t i = 0; i < rows_; ++i) out[i] += value_[i] * by_rows_[i * d + j];
+        }
+        find_levels();
+        std::vector<std::pair<RowFunctions, std::size_t>> groups;  // with where they begin
+        std::size_t place = d;
+        for (std::size_t b = 0; b < levels_.size(); ++b) groups.emplace_back(levels_[b], place), place += table_.codes[b].columns;
+        for (std::size_t b = 0; b < functions_.size(); ++b) groups.emplace_back(functions_[b], place), place += table_.basis[b].functions();
+        for (std::size_t a = 0; a < groups.size(); ++a) {
+            const auto& [own, begin] = groups[a];
+            for (std::size_t b = 0; b <= a; ++b) {
+                const auto& [other, from] = groups[b];
+                set_.basis_form(rows_, a == b ? 1.0 : 2.0, own, other, matrix + begin * columns_ + from, columns_, out);
+            }
+            for (std::size_t i = 0; i < rows_; ++i)
+                for (std::size_t r = 0; r < own.runs; ++r)
+                    for (std::size_t k = 0; k < own.length; ++k) {
+                        const std::size_t row = begin + static_cast<std::size_t>(own.first[i]) + r * own.apart + k;
+                        double sum = 0.0;
+                        for (std::size_t j = 0; j < d; ++j) sum += matrix[row * columns_ + j] * by_rows_[i * d + j];
+                        out[i] += 2.0 * own.values[i * own.count() + r * own.length + k] * sum;
+                    }
         }
     }
 
@@ -334,12 +373,17 @@ class Worker {
             });
             gradient += block.columns;
         }
+        for (std::size_t b = 0; b < table_.basis.size(); ++b) {
+            set_.basis_transposed(rows_, functions_[b], x, gradient);
+            gradient += table_.basis[b].functions();
+        }
     }
 
     // The lower triangle of the Gram matrix of all columns, weighted by w.
     void add_gram(const double* w, double* gram, std::size_t width) {
         set_.add_gram(stride_, dense_columns_, columns_of_panel_, w, gram, width, room_.get());
-        if (!table_.codes.empty()) set_.weighted_rows(rows_, dense_columns_, stride_, columns_of_panel_, w, by_rows_.get());
+        if (!(table_.codes.empty() && table_.basis.empty()))
+            set_.weighted_rows(rows_, dense_columns_, stride_, columns_of_panel_, w, by_rows_.get());
         std::size_t place = dense_columns_;
         for (std::size_t b = 0; b < table_.codes.size(); ++b) {
             add_levels(table_.codes[b], w, gram + place * width, place, width, b);
@@ -348,6 +392,86 @@ class Worker {
         for (std::size_t b = 0; b < table_.sparse.size(); ++b) {
             add_sparse(table_.sparse[b], w, gram + place * width, place, width, b);
             place += table_.sparse[b].columns;
+        }
+        if (!table_.basis.empty()) find_levels();
+        for (std::size_t b = 0; b < table_.basis.size(); ++b) {
+            add_functions(b, w, gram + place * width, width);
+            place += table_.basis[b].functions();
+        }
+    }
+
+    // Rows of the Gram matrix that belong to a basis block.
+    void add_functions(std::size_t b, const double* w, double* gram, std::size_t width) {
+        const RowFunctions& own = functions_[b];
+        set_.basis_by_columns(rows_, own, dense_columns_, by_rows_.get(), gram, width);
+        std::size_t from = dense_columns_;
+        for (std::size_t c = 0; c < table_.codes.size(); ++c) {
+            set_.basis_gram(rows_, w, own, levels_[c], gram + from, width);
+            from += table_.codes[c].columns;
+        }
+        for (std::size_t c = 0; c <= b; ++c) {
+            set_.basis_gram(rows_, w, own, functions_[c], gram + from, width);
+            from += table_.basis[c].functions();
+        }
+    }
+
+    void make_room_for_functions() {
+        std::size_t count = table_.codes.size(), blocks = table_.codes.size() + table_.basis.size();
+        for (const BasisBlock& block : table_.basis) count += block.runs() * block.length();
+        function_values_ = make_buffer(stride_ * count);
+        function_firsts_.resize(stride_ * (blocks + 1));
+        factor_values_ = make_buffer(stride_ * 8);
+        double* values = function_values_.get();
+        std::int32_t* first = function_firsts_.data();
+        for (std::size_t c = 0; c < table_.codes.size(); ++c, first += stride_, values += stride_)
+            levels_.push_back({first, values, 1, 1, table_.codes[c].columns});
+        for (const BasisBlock& block : table_.basis) {
+            functions_.push_back({first, values, block.runs(), block.length(), block.apart()});
+            first += stride_, values += stride_ * functions_.back().count();
+        }
+    }
+
+    // What the rows of this panel have of a basis block.
+    void find_functions(std::size_t b) {
+        const BasisBlock& block = table_.basis[b];
+        auto* first = const_cast<std::int32_t*>(functions_[b].first);
+        auto* values = const_cast<double*>(functions_[b].values);
+        const std::size_t count = functions_[b].count();
+        if (block.factors.size() == 1) {
+            set_.basis_factor(rows_, block.factors[0], begin_, first, values);
+        } else {
+            const BasisFactor &one = block.factors[0], &other = block.factors[1];
+            double *left = factor_values_.get(), *right = left + 4 * stride_;
+            std::int32_t* beside = function_firsts_.data() + function_firsts_.size() - stride_;
+            set_.basis_factor(rows_, one, begin_, first, left);
+            set_.basis_factor(rows_, other, begin_, beside, right);
+            for (std::size_t i = 0; i < rows_; ++i) {
+                first[i] = first[i] * static_cast<std::int32_t>(other.functions) + beside[i];
+                for (std::size_t j = 0; j < one.many; ++j)
+                    for (std::size_t k = 0; k < other.many; ++k)
+                        values[i * count + j * other.many + k] = left[i * one.many + j] * right[i * other.many + k];
+            }
+        }
+        if (!block.codes) return;
+        const auto per_level = static_cast<std::int32_t>(block.functions_of_level());
+        for (std::size_t i = 0; i < rows_; ++i) {
+            const std::int32_t level = block.codes[begin_ + i];
+            if (level >= 0)
+                first[i] += level * per_level;
+            else
+                std::fill_n(values + i * count, count, 0.0);
+        }
+    }
+
+    // Levels as functions of which a row has one, or none.
+    void find_levels() {
+        for (std::size_t c = 0; c < levels_.size(); ++c) {
+            auto* first = const_cast<std::int32_t*>(levels_[c].first);
+            auto* values = const_cast<double*>(levels_[c].values);
+            for (std::size_t i = 0; i < rows_; ++i) {
+                const std::int32_t level = table_.codes[c].codes[begin_ + i] - table_.codes[c].first;
+                first[i] = level >= 0 ? level : 0, values[i] = level >= 0 ? 1.0 : 0.0;
+            }
         }
     }
 
@@ -449,6 +573,9 @@ class Worker {
     ParameterBlocks parameters_;
     Buffer slopes_, bends_, raw_;  // of all raw parameters at once
     Buffer panel_, eta_, value_, gradient_, curvature_, room_, by_rows_;
+    std::vector<RowFunctions> levels_, functions_;  // where there are basis blocks, and the numbers of these below
+    Buffer function_values_, factor_values_;
+    std::vector<std::int32_t> function_firsts_;
     bool in_place_;
     const double* columns_of_panel_ = nullptr;
     std::size_t distance_ = 0;
@@ -507,7 +634,7 @@ std::size_t Table::panel_columns(bool response) const {
     return count;
 }
 
-std::size_t Table::columns(bool response) const {
+std::size_t Table::plain_columns(bool response) const {
     std::size_t count = panel_columns(response);
     for (const CodesBlock& block : codes) count += block.columns;
     for (const SparseBlock& block : sparse) count += block.columns;
@@ -518,7 +645,8 @@ namespace {
 
 double sums(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
     if (has_wide_rows(table, pass)) return run_wide_rows(set, table, pass, threads);
-    const std::size_t width = pass.width(table);
+    const Turn turn = table.turn(pass.response, pass.outputs(), pass.open.size());
+    const std::size_t width = turn.inner_width();
     const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
     const std::size_t parts = number_of_parts(table.rows, width, stride, pass.gram != nullptr);
     const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);
@@ -542,28 +670,44 @@ double sums(const InstructionSet& set, const Table& table, const Pass& pass, std
     if (pass.gradient) add_up(gradients, width, pass.gradient);
     if (pass.gram) {
         add_up(grams, width * width, pass.gram);
-        fill_upper_triangles(pass.gram, width, table.columns(pass.response), pass.outputs());
+        fill_upper_triangles(pass.gram, width, turn.functions(), pass.outputs());
     }
+    return value;
+}
+
+// The same where sums are collected by function, and turned into those of the columns at the end.
+double turned_sums(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads) {
+    if (table.basis.empty()) return sums(set, table, pass, threads);
+    const Turn turn = table.turn(pass.response, pass.outputs(), pass.open.size());
+    const std::size_t width = turn.inner_width();
+    std::vector<double> theta(width), gradient(width), gram(pass.gram ? width * width : 0);
+    if (pass.theta) turn.spread(pass.theta, theta.data());
+    Pass inner = pass;
+    inner.theta = theta.data(), inner.gradient = pass.gradient ? gradient.data() : nullptr, inner.gram = pass.gram ? gram.data() : nullptr;
+    const double value = sums(set, table, inner, threads);
+    if (pass.gradient) turn.gather(gradient.data(), pass.gradient);
+    if (pass.gram) turn.gather_matrix(gram.data(), pass.gram);
     return value;
 }
 
 }  // namespace
 
 double run(const InstructionSet& set, const Table& table, const Pass& given, std::size_t threads) {
-    if (!given.ordered) return sums(set, table, given, threads);
+    if (!given.ordered) return turned_sums(set, table, given, threads);
     Pass pass = given;
     const std::size_t columns = table.columns(false), count = pass.open.size();
     pass.edges = edges_of(pass.theta + columns, count);
-    const double value = sums(set, table, pass, threads);
+    const double value = turned_sums(set, table, pass, threads);
     turn_to_gaps(pass.theta + columns, count, columns, pass.gradient, pass.gram);
     if (pass.gram) fill_upper_triangles(pass.gram, columns + count, columns, 1);
     return value;
 }
 
-void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,
-             std::size_t threads) {
-    Pass pass;
-    pass.offset = offset;
+namespace {
+
+// Calls work(worker, begin, rows) with the rows of each panel packed.
+template <class Work>
+void over_panels(const InstructionSet& set, const Table& table, const Pass& pass, std::size_t threads, Work work) {
     const std::size_t columns = table.columns(false), stride = panel_stride(table.rows, table.panel_columns(false), false);
     const std::size_t parts = number_of_parts(table.rows, columns, stride, false);
     const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);
@@ -574,12 +718,36 @@ void predict(const InstructionSet& set, const Table& table, const double* theta,
             const std::size_t rows = std::min(stride, end - begin);
             worker.set_rows(begin, rows);
             worker.pack_panel();
-            for (std::size_t k = 0; k < classes; ++k) {
-                worker.predict_panel(theta + k * columns, worker.offset(), worker.eta());
-                for (std::size_t i = 0; i < rows; ++i) eta[(begin + i) * classes + k] = worker.eta()[i];
-            }
+            work(worker, begin, rows);
         }
     });
+}
+
+}  // namespace
+
+void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,
+             std::size_t threads) {
+    Pass pass;
+    pass.offset = offset;
+    const Turn turn = table.turn(false, classes, 0);
+    std::vector<double> inner(table.basis.empty() ? 0 : turn.inner_width());
+    if (!inner.empty()) turn.spread(theta, inner.data()), theta = inner.data();
+    over_panels(set, table, pass, threads, [&](Worker& worker, std::size_t begin, std::size_t rows) {
+        for (std::size_t k = 0; k < classes; ++k) {
+            worker.predict_panel(theta + k * turn.functions(), worker.offset(), worker.eta());
+            for (std::size_t i = 0; i < rows; ++i) eta[(begin + i) * classes + k] = worker.eta()[i];
+        }
+    });
+}
+
+void quadratic_forms(const InstructionSet& set, const Table& table, const double* matrix, double* out, std::size_t threads) {
+    const Turn turn = table.turn(false, 1, 0);
+    std::vector<double> inner(turn.inner_width() * turn.inner_width());
+    turn.spread_matrix(matrix, inner.data());
+    Pass pass;
+    pass.forms = true;
+    over_panels(set, table, pass, threads,
+                [&](Worker& worker, std::size_t begin, std::size_t) { worker.quadratic_form(inner.data(), out + begin); });
 }
 
 }  // namespace neglog

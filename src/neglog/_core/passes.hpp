@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "basis.hpp"
 #include "blocks.hpp"
 #include "kernels.hpp"
 
@@ -54,15 +55,18 @@ struct SparseBlock {
     }
 };
 
-// Coefficients are ordered: intercept if there is one, dense columns, response if asked for, levels, sparse columns.
+// Coefficients are ordered: intercept if there is one, dense columns, response if asked for, levels, sparse columns, basis blocks.
 struct Table {
     std::size_t rows = 0;
     bool intercept = false;
     std::vector<DenseBlock> dense;
     std::vector<CodesBlock> codes;
     std::vector<SparseBlock> sparse;
+    std::vector<BasisBlock> basis;
     std::size_t panel_columns(bool response) const;
-    std::size_t columns(bool response) const;
+    std::size_t plain_columns(bool response) const;  // before the basis blocks
+    std::size_t columns(bool response) const { return turn(response, 1, 0).columns(); }
+    Turn turn(bool response, std::size_t outputs, std::size_t rest) const { return {basis, plain_columns(response), outputs, rest}; }
 };
 
 struct Freed {
@@ -101,6 +105,7 @@ struct Pass {
     double* gradient = nullptr;
     double* gram = nullptr;  // lower triangle, as wide as theta
     Panels* panels = nullptr;
+    bool forms = false;  // quadratic forms of the rows are wanted, and nothing else
     std::size_t outputs() const { return classes + modelled.size(); }  // rows of coefficients
     std::size_t width(const Table& table) const { return table.columns(response) * outputs() + open.size(); }
 };
@@ -111,5 +116,8 @@ double run(const InstructionSet& set, const Table& table, const Pass& pass, std:
 // eta = offset + X theta; for several classes one row of eta per row.
 void predict(const InstructionSet& set, const Table& table, const double* theta, std::size_t classes, const Source& offset, double* eta,
              std::size_t threads);
+
+// out_i = x_i' matrix x_i, for a symmetric matrix over the columns.
+void quadratic_forms(const InstructionSet& set, const Table& table, const double* matrix, double* out, std::size_t threads);
 
 }  // namespace neglog

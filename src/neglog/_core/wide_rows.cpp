@@ -11,7 +11,7 @@ constexpr std::size_t least_columns = 512, cached_numbers = 1 << 16, most_rows =
 
 bool has_wide_rows(const Table& table, const Pass& pass) {
     if (pass.gram || !pass.kernel || pass.joint || pass.classes > 1 || pass.response || table.dense.size() != 1 || !table.codes.empty() ||
-        !table.sparse.empty())
+        !table.sparse.empty() || !table.basis.empty())
         return false;
     const DenseBlock& block = table.dense[0];
     return !block.single_precision && block.column_stride == 1 && block.columns >= least_columns;

@@ -250,7 +250,7 @@ class LaplacePosterior(Posterior):
         for rows, matrix in row_chunks(engine):
             variance[rows] = np.sum((matrix @ self._root[:n]) ** 2, axis=1)
             cross[rows] = matrix @ self._native[:n, n:]
-        return mean, variance, cross
+        return mean, variance + unseen_spread(engine, self.joint)[:, 0], cross
 
     def _steps(self, noise: Any, mean: Numbers, variance: Numbers) -> tuple[Numbers, Numbers]:
         """Points in standard deviations of the raw prediction and their shares: as dense as the noise is narrow."""
@@ -317,12 +317,29 @@ def mixture_of_draws(engine: Memory, joint: Joint, draws: Numbers) -> Any:
     """The law of y for each row, averaged over draws of coefficients and open parameters in the core's order."""
     width = engine.width
     eta = np.stack([finite_prediction(engine, np.ascontiguousarray(draw[:width])) for draw in draws])
+    spread = unseen_spread(engine, joint)
+    if spread.any():
+        steps = np.random.default_rng(0).standard_normal((len(draws), *spread.shape)) * np.sqrt(spread)
+        eta = eta + steps.reshape(eta.shape)
     laws = joint.noise(draws[:, width:])
     columns = {name: np.reshape(getattr(laws, name), (-1, 1)) for name in joint.names}
     mixed = laws.estimated(**columns).given(eta)
     if isinstance(mixed, Bernoulli):
         return Bernoulli(np.mean(mixed.p, axis=0))
     return Mixture(mixed, np.full(len(draws), 1 / len(draws)))
+
+
+def unseen_spread(engine: Memory, joint: Joint) -> Numbers:
+    """The variance of each raw prediction, (rows, outputs), that levels which the fit has not seen add: that of their
+    prior.
+    """
+    design, outputs = engine.design, engine.loss.outputs
+    if design.schema.terms is None:
+        return np.zeros((engine.rows, outputs))
+    of_fit = joint.task.engine
+    bend = joint.task.penalty.bend[: of_fit.coefficients].reshape(outputs, of_fit.columns)[:, of_fit.places]
+    variances = np.where(bend > 0, 1 / np.where(bend > 0, bend, 1.0), 0.0)
+    return np.stack([design.unseen_spread(row) for row in variances], axis=1)
 
 
 def gauss_hermite(order: int) -> tuple[Numbers, Numbers]:

@@ -52,9 +52,12 @@ class Encoder:
     def __call__(self, table: Any, first: int) -> Rows:
         """The rows of a table whose first row has this number."""
         table, numbers = self._kept(table, first)
-        blocks = [block for column in self.schema.table or () for block in self._blocks(table, column)]
-        design = Design(tuple(blocks), table.num_rows, self.schema.columns, self.schema)
+        design = Design(self.schema.blocks(self.base(table)), table.num_rows, self.schema.columns, self.schema)
         return Rows(design, {what: self._value(table.column(name), what) for what, name in self.named.items()}, numbers)
+
+    def base(self, table: Any) -> dict[str, list[Block]]:
+        """The blocks of each column of the schema."""
+        return {column.name: self._blocks(table, column) for column in self.schema.table or ()}
 
     def _kept(self, table: Any, first: int) -> tuple[Any, NDArray[np.int64]]:
         """The rows that are used, and their numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neglog.design.splines import Pieces
 from neglog.typing import Array
 
 FAR = 1e3  # times its spread from 0: a sparse column without zeros is centred
@@ -169,7 +170,89 @@ class Sparse:
             yield column, rows[here & np.isnan(values)], rows[here & np.isinf(values)]
 
 
-Block = Dense | Codes | Sparse
+@dataclass(frozen=True, eq=False, slots=True)
+class Variable:
+    """A column of numbers and the functions of it, of which a row meets few."""
+
+    x: Array
+    pieces: Pieces
+    found: NDArray[np.uint8]  # the piece of each row
+
+    @classmethod
+    def of(cls, x: Array, pieces: Pieces) -> "Variable":
+        """With the piece of each row looked up."""
+        return cls(x, pieces, pieces.find(x))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Basis:
+    """Curves and surfaces, and numbers and curves by level: products of functions of up to two variables, for each
+    level if there are some. `turn` makes the columns of a level of its functions. The code -1 has no functions.
+    """
+
+    variables: tuple[Variable, ...]
+    codes: NDArray[np.int32] | None
+    levels: int
+    turn: Array
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.variables[0].x)
+
+    @property
+    def columns(self) -> int:
+        """The number of coefficients."""
+        return self.levels * int(self.turn.shape[1])
+
+    def values(self, rows: Any = slice(None)) -> Array:
+        """The columns of some rows as a dense matrix: for few rows only."""
+        some = self.rows_of(rows)
+        own = some.values_of_level()
+        if some.codes is None:
+            return own
+        out = np.zeros((some.rows, self.levels, own.shape[1]))
+        known = np.flatnonzero(some.codes >= 0)
+        out[known, some.codes[known]] = own[known]
+        return out.reshape(some.rows, -1)
+
+    def values_of_level(self) -> Array:
+        """The columns that each row has of its own level, whichever that is."""
+        functions = np.ones((self.rows, 1))
+        for variable in self.variables:
+            functions = (functions[:, :, None] * _values_of(variable)[:, None, :]).reshape(self.rows, -1)
+        return np.asarray(functions @ self.turn)
+
+    def rows_of(self, rows: Any) -> "Basis":
+        """The block of some rows, copied."""
+        variables = tuple(
+            Variable(np.ascontiguousarray(one.x[rows]), one.pieces, np.ascontiguousarray(one.found[rows]))
+            for one in self.variables
+        )
+        codes = None if self.codes is None else np.ascontiguousarray(self.codes[rows])
+        return Basis(variables, codes, self.levels, self.turn)
+
+    def nonfinite(self) -> Iterator[NonFinite]:
+        """The first column, for each variable that holds NaN or infinities."""
+        for variable in self.variables:
+            missing, infinite = np.flatnonzero(np.isnan(variable.x)), np.flatnonzero(np.isinf(variable.x))
+            if len(missing) or len(infinite):
+                yield 0, missing, infinite
+
+
+def _values_of(variable: Variable) -> Array:
+    """All functions of one variable, as a dense matrix."""
+    pieces, rows = variable.pieces, np.arange(len(variable.x))
+    t = variable.x - pieces.origins[variable.found]
+    powers = t[:, None] ** np.arange(4)
+    met = np.einsum("ip,ipk->ik", powers, pieces.polynomials[variable.found])
+    out = np.zeros((len(t), pieces.functions))
+    for k in range(met.shape[1]):
+        out[rows, pieces.firsts[variable.found] + k] = met[:, k]
+    return out
+
+
+Block = Dense | Codes | Sparse | Basis
 
 
 def is_sparse(X: Any) -> bool:

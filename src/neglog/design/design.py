@@ -1,7 +1,7 @@
 """The design: blocks of columns in the order of the coefficients, and the schema that gives new data the same order."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from neglog.design import tables
 from neglog.design.arrays import as_array, check_shape, dense_block, unmasked
-from neglog.design.blocks import Block, Codes, Dense, Sparse, is_sparse
+from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse, is_sparse
 from neglog.design.faults import Fault, refusal
+from neglog.design.parts import Part, built, check_columns, chosen_terms
 from neglog.design.tables import Level, Table, as_table, quoted
+from neglog.design.terms import Terms, checked_terms
+from neglog.typing import Array
 
 
 @dataclass(frozen=True)
@@ -49,22 +52,49 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Where a column lacks values, beside a curve of it."""
+
+    column: str
+
+    @property
+    def coefficients(self) -> list[str]:
+        """One, as of a column that is used as it is."""
+        return [f"{self.column} missing"]
+
+    def block(self, base: Mapping[str, list[Block]]) -> Block:
+        """The second block of the column."""
+        return base[self.column][1]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"gap": self.column}
+
+
+@dataclass(frozen=True)
 class Schema:
     """What the columns of X meant when it was read. `read` gives new data the same coefficients in the same order.
 
     `table` holds the columns of a table by name; it is None for an array, whose columns only have a number.
+    `terms` are what is made of them, if that is not each by itself: some of the columns as they are, and parts.
     `inputs` counts the columns of X, `columns` the coefficients.
     """
 
     inputs: int
     table: tuple[Column, ...] | None = None
+    terms: tuple[Column | Gap | Part, ...] | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the coefficients; x0, x1, … for an array."""
         if self.table is None:
             return tuple(f"x{column}" for column in range(self.inputs))
-        return tuple(name for column in self.table for name in column.coefficients)
+        return tuple(name for part in self.parts for name in part.coefficients)
+
+    @property
+    def parts(self) -> tuple[Column | Gap | Part, ...]:
+        """What stands side by side: the columns of a table, or its terms."""
+        return (self.table or ()) if self.terms is None else self.terms
 
     @property
     def columns(self) -> int:
@@ -123,7 +153,7 @@ class Schema:
             table, [column.name for column in columns if column.levels and column.takes_missing]
         )
         kinds = _kinds(table, [column.name for column in columns], {c.name for c in columns if c.takes_missing})
-        blocks: list[Block] = []
+        base: dict[str, list[Block]] = {}
         unseen = {}
         for column in columns:
             if column.levels is None:
@@ -132,14 +162,22 @@ class Schema:
                         f"the column {column.name!r} of X held {'dates' if column.dates else 'numbers'} when the model "
                         f"was made, but is now {kinds[column.name]} ({table.series(column.name).dtype})"
                     )
-                blocks += _numbers(table, column)
+                base[column.name] = _numbers(table, column)
                 continue
             codes = _known_codes(table, column.name, column.levels, kinds[column.name])
             unknown = int(np.count_nonzero(codes < 0))
-            if unknown:
+            if unknown and column in self.parts:  # of a group they have the prior
                 unseen[column.name] = unknown
-            blocks.append(Codes(codes, column.levels, column.reference))
-        return Design(tuple(blocks), table.rows, self.columns, self, unseen)
+            base[column.name] = [Codes(codes, column.levels, column.reference)]
+        return Design(self.blocks(base), table.rows, self.columns, self, unseen)
+
+    def blocks(self, base: Mapping[str, list[Block]]) -> tuple[Block, ...]:
+        """What is made of the blocks of the columns of a table."""
+        return tuple(
+            block
+            for part in self.parts
+            for block in (base[part.name] if isinstance(part, Column) else [part.block(base)])
+        )
 
     def _check_count(self, given: int) -> None:
         if given != self.inputs:
@@ -157,6 +195,7 @@ class Schema:
             "levels": None if table is None else [column.levels and list(column.levels) for column in table],
             "fill": None if table is None else [column.fill for column in table],
             "reference": flags if mixed else any(flags),
+            **({} if self.terms is None else {"terms": [_part_to_json(part) for part in self.terms]}),
         }
 
     @classmethod
@@ -171,7 +210,22 @@ class Schema:
             Column(name, None if levels is None else tuple(levels), kind == "date", fill, reference)
             for name, kind, levels, fill, reference in columns
         )
-        return cls(stored["columns"], table)
+        terms = stored.get("terms")
+        if terms is None:
+            return cls(stored["columns"], table)
+        own = {column.name: column for column in table}
+        return cls(stored["columns"], table, tuple(_part_from_json(part, own) for part in terms))
+
+
+def _part_to_json(part: Column | Gap | Part) -> Any:
+    """A term as plain values: a column by its name."""
+    return part.name if isinstance(part, Column) else part.to_json()
+
+
+def _part_from_json(stored: Any, columns: Mapping[str, Column]) -> Column | Gap | Part:
+    if isinstance(stored, str):
+        return columns[stored]
+    return Gap(stored["gap"]) if "gap" in stored else Part.from_json(stored)
 
 
 def reference_flags(stored: Mapping[str, Any]) -> list[bool]:
@@ -205,6 +259,26 @@ class Design:
         """The names of the coefficients."""
         return self.schema.names
 
+    def unseen_spread(self, variances: Array) -> Array:
+        """What the raw prediction of each row lacks of a group, or of another term by level, whose level is not known:
+        the variance of its prior. `variances` are those of the coefficients, the same for all levels of a term.
+        """
+        out = np.zeros(self.rows)
+        start, blocks = 0, iter(self.blocks)
+        for part in self.schema.parts:
+            count = len(part.coefficients)
+            of_part = [next(blocks)]
+            while sum(block.columns for block in of_part) < count:
+                of_part.append(next(blocks))
+            block = of_part[0]
+            if isinstance(part, Part) and part.factors and isinstance(block, Codes | Basis):
+                lost = np.flatnonzero(block.codes < 0) if block.codes is not None else np.empty(0, int)
+                own = variances[start : start + count // part.levels]
+                values = block.rows_of(lost).values_of_level() if isinstance(block, Basis) else np.ones((len(lost), 1))
+                out[lost] += values**2 @ own
+            start += count
+        return out
+
     def check_finite(self) -> None:
         """Refuse NaN and infinities, by column, with their counts and first rows.
 
@@ -235,6 +309,7 @@ def read(
     missing: str = "error",
     rare: int = 0,
     weight: NDArray[Any] | None = None,
+    terms: Any = None,
 ) -> Design:
     """X as a design: a NumPy array, a SciPy sparse matrix, a list of rows, or a dataframe that narwhals knows.
 
@@ -246,35 +321,48 @@ def read(
     Missing values are refused, though NaN among floats only by `Design.check_finite`. With missing="impute" those of a
     number or date are its mean (over the rows, each counted by its weight), with a column that says where they are, and
     those of a category are a level of their own.
+
+    With `terms` the design is made of these: a list of names of columns and of `smooth`, `group` and `interaction`, or
+    "smooth", which chooses by the columns.
     """
     source = _opened(X)
     if not isinstance(source, Table):
+        if terms is not None:
+            raise TypeError("terms are of columns with names, but X is an array without; make a table of it")
         if missing == "impute":
             Design((source,), source.rows, source.columns, Schema(source.columns)).check_finite()
         return Design((source,), source.rows, source.columns, Schema(source.columns))
+    stated = stated_terms(terms)
+    if stated is not None:
+        check_columns(stated, source.names)
+        source = source.without(set(source.names) - set(stated.columns))
     gaps = {fault.column: fault.count for fault in source.gaps(source.names)} if missing == "impute" else {}
     kinds = _kinds(source, source.names, set(gaps))
-    source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical"])
+    grouped = set() if stated is None else {name for name in stated.grouped if kinds[name] == "numeric"}
+    source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical" or name in grouped])
     columns: list[Column] = []
-    blocks: list[Block] = []
+    base: dict[str, list[Block]] = {}
     notes: list[str] = []
     for name, kind in kinds.items():
-        if kind == "categorical":
-            codes, values = _codes(source, name)
+        if kind == "categorical" or name in grouped:
+            number = name in grouped and name not in gaps
+            codes, values = (
+                tables.unique_codes(tables.numbers_of(source.series(name))) if number else _codes(source, name)
+            )
             levels = tables.sorted_levels(values.values())
-            if not tables.is_declared(source.series(name)):
+            if kind == "categorical" and not tables.is_declared(source.series(name)):
                 tables.refuse_commas(levels, f"the column {name!r} of X")
             block = Codes(tables.recode(codes, values, levels), levels, has_reference(columns, reference, intercept))
             if rare:
                 block = _without_rare(block, name, rare, notes)
             columns.append(Column(name, block.levels, reference=block.reference))
-            blocks.append(block)
+            base[name] = [block]
             if name in gaps:
                 notes.append(f"{name}: {gaps[name]:,} missing values are a level of their own")
             continue
         column = Column(name, dates=kind == "date", fill=_mean(source, name, kind, weight) if name in gaps else None)
         columns.append(column)
-        blocks += _numbers(source, column)
+        base[name] = _numbers(source, column)
         if column.dates:
             notes.append(f"{name}: dates are days since 1970-01-01")
         if column.fill is not None:
@@ -282,7 +370,33 @@ def read(
                 f"{name}: {gaps[name]:,} missing values are the mean, {column.fill:.6g}, and a column says where"
             )
     schema = Schema(len(columns), tuple(columns))
-    return Design(tuple(blocks), source.rows, schema.columns, schema, notes=tuple(notes))
+    if terms is not None:
+        schema = with_terms(schema, stated, base, weight, notes)
+    return Design(schema.blocks(base), source.rows, schema.columns, schema, notes=tuple(notes))
+
+
+def stated_terms(terms: Any) -> Terms | None:
+    """Terms that were stated; None if the columns are to be used as they are, or decide ("smooth")."""
+    return None if terms is None or (isinstance(terms, str) and terms == "smooth") else checked_terms(terms)
+
+
+def with_terms(
+    schema: Schema,
+    stated: Terms | None,
+    base: Mapping[str, list[Block]],
+    weight: Any,
+    notes: list[str],
+    ends: Mapping[str, tuple[float, float]] | None = None,
+) -> Schema:
+    """The schema with terms made for these rows, those that suit the columns if none are stated. A term that is a
+    column as it is, is that column. `ends` are those of columns of which these rows are but some.
+    """
+    own = {column.name: column for column in schema.table or ()}
+    terms = chosen_terms(base) if stated is None else stated
+    made = [own[item] if isinstance(item, str) else built(item, base, weight, ends or {}, notes) for item in terms]
+    parts = [own[part] if isinstance(part, str) else part for part in made]
+    gaps = [Gap(name) for name, column in own.items() if column.fill is not None and column not in parts]
+    return replace(schema, terms=(*parts, *gaps))
 
 
 def has_reference(before: list[Column], reference: bool, intercept: bool) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.design.blocks import Block, Codes, Dense, Sparse
+from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse
 from neglog.design.design import Design, Schema
 
 
@@ -20,7 +20,7 @@ def _rows_of(block: Block, rows: Any) -> Block:
         return Dense(np.ascontiguousarray(block.values[rows]))
     if isinstance(block, Codes):
         return Codes(np.ascontiguousarray(block.codes[rows]), block.levels, block.reference)
-    return Sparse(block.matrix[rows])
+    return block.rows_of(rows) if isinstance(block, Basis) else Sparse(block.matrix[rows])
 
 
 def take_columns(design: Design, columns: Any) -> Design:
@@ -40,6 +40,9 @@ def take_columns(design: Design, columns: Any) -> Design:
             place[here + block.reference] = np.arange(len(here), dtype=np.int32)
             kept = tuple(block.levels[level + block.reference] for level in here)
             blocks.append(Codes(place[block.codes], kept))
+        elif isinstance(block, Basis):
+            whole = len(here) == block.columns
+            blocks.append(block if whole else Dense(np.asfortranarray(block.values()[:, here])))
         else:
             blocks.append(Sparse(block.matrix[:, here].tocsr()))
     return Design(tuple(blocks), design.rows, len(columns), Schema(len(columns)))

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from neglog import _core
-from neglog.design.blocks import Codes, Dense, Sparse
+from neglog.design.blocks import Basis, Codes, Dense, Sparse
 from neglog.design.design import Design
 from neglog.design.selection import take_columns, take_rows
 from neglog.distributions.arrays import all_finite, available_threads
@@ -71,8 +71,8 @@ class Memory:
     """A design with a target, row weights and offsets, all in memory.
 
     Coefficients are kept in the core's order: intercept, dense columns (less their centres), response, levels, sparse
-    columns; for classes and for modelled parameters, one such row after the other; last the raw parameters of the noise
-    that are open. `public` and `native` translate. An offset is the location's.
+    columns, curves; for classes and for modelled parameters, one such row after the other; last the raw parameters of
+    the noise that are open. `public` and `native` translate. An offset is the location's.
     """
 
     streamed = False  # whether each pass has to read the rows again
@@ -109,6 +109,9 @@ class Memory:
                 table.add_dense(block.values, self.centre[start : start + block.columns])
             elif isinstance(block, Codes):
                 table.add_codes(block.codes, int(block.reference), block.columns)
+            elif isinstance(block, Basis):
+                factors = [one.pieces.factor(one.x, one.found) for one in block.variables]
+                table.add_basis(factors, block.codes, block.levels, block.turn)
             else:
                 matrix = block.less(self.centre[start : start + block.columns]).matrix
                 table.add_sparse(matrix.indptr, matrix.indices, matrix.data, block.columns)
@@ -224,10 +227,18 @@ class Memory:
                 level = block.codes[index] - block.reference
                 known = level >= 0
                 rows[np.flatnonzero(known), places[level[known]]] = 1.0
+            elif isinstance(block, Basis):
+                rows[:, places] = block.values(index)
             else:
                 rows[:, places] = block.matrix[index].toarray() - self.centre[start : start + block.columns]
             start += block.columns
         return rows
+
+    def forms(self, matrix: Numbers) -> Numbers:
+        """x' matrix x of each row, for a symmetric matrix in the core's order."""
+        out = np.empty(self.rows)
+        _core.row_forms(self.table, np.ascontiguousarray(matrix), out, self.threads)
+        return out
 
     # ---- other views of the same rows --------------------------------------------------------------------------------
 
@@ -361,7 +372,7 @@ def _places(design: Design, intercept: bool, response: bool) -> Any:
         return np.arange(intercept, intercept + design.columns)
     places = [np.empty(0, int)] * len(design.blocks)
     place = int(intercept)
-    for kind in (Dense, Codes, Sparse):
+    for kind in (Dense, Codes, Sparse, Basis):
         place += response and kind is Codes
         for i, block in enumerate(design.blocks):
             if isinstance(block, kind):

@@ -25,6 +25,7 @@ class ColumnSurvey:
     infinite: Fault | None = None
     total: float = 0.0  # of the values, each counted by its row's weight
     known: float = 0  # how many there are, counted likewise
+    ends: tuple[float, float] = (np.inf, -np.inf)  # the least and the largest
     levels: dict[Any, int] = field(default_factory=dict)
 
     def __add__(self, other: "ColumnSurvey") -> "ColumnSurvey":
@@ -40,6 +41,7 @@ class ColumnSurvey:
             added(self.infinite, other.infinite),
             self.total + other.total,
             self.known + other.known,
+            (min(self.ends[0], other.ends[0]), max(self.ends[1], other.ends[1])),
             levels,
         )
 
@@ -124,7 +126,7 @@ def surveyed_column(column: Any, kind: str, name: str, first: int, weight: Any =
     values = days_of(column) if kind == "date" else numbers_of(column)
     total = float(np.add.reduce(values, dtype=np.float64))
     if np.isfinite(total) and weight is None:
-        return ColumnSurvey(name, total=total, known=len(values))
+        return ColumnSurvey(name, total=total, known=len(values), ends=_ends(values))
     good = np.isfinite(values)
     counted = values[good] if weight is None else values[good] * weight[good]
     total, known = float(counted.sum(dtype=np.float64)), float(good.sum() if weight is None else weight[good].sum())
@@ -135,7 +137,12 @@ def surveyed_column(column: Any, kind: str, name: str, first: int, weight: Any =
         Fault.at(name, "infinite", first + infinite) if len(infinite) else None,
         total,
         known,
+        _ends(values[good]),
     )
+
+
+def _ends(values: Any) -> tuple[float, float]:
+    return (float(values.min()), float(values.max())) if len(values) else (np.inf, -np.inf)
 
 
 def schema_of(

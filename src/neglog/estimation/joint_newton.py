@@ -38,7 +38,7 @@ def solve_joint(task: Task, near: Answer | None = None) -> Answer:
     """The answer, from one to a question like this if that is given."""
     answer = _answered(task, near)
     for own in task.target.opened:
-        if own.limit is not None and _is_far(own, getattr(answer.noise, own.name)):
+        if own.limit is not None and is_far(own, getattr(answer.noise, own.name)):
             answer = _at_limit(task, own, answer)
             if own.name in answer.at_limit:
                 break  # and the others were looked at there
@@ -187,7 +187,7 @@ def _values(own: Parameter, spread: float | None) -> Numbers:
 # ---- limits ----------------------------------------------------------------------------------------------------------
 
 
-def _is_far(own: Parameter, value: float, share: float = FAR) -> bool:
+def is_far(own: Parameter, value: float, share: float = FAR) -> bool:
     """Whether a parameter is well on its way to its limit, or so large a share of it."""
     assert own.limit is not None
     first, last, here = (float(own.raw.raw(x)) for x in (own.start, own.limit.value, value))
@@ -208,16 +208,21 @@ def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
         inside = _inside(own)
         answer = _answered(task, replace(held, noise=held.noise.with_(**{own.name: inside})))
     found, limit = (_objective(task, one) for one in (answer, held))
-    if answer.converged and found < limit - SAME and not _is_far(own, getattr(answer.noise, own.name), 1.0):
+    if answer.converged and found < limit - SAME and not is_far(own, getattr(answer.noise, own.name), 1.0):
         return answer
-    noise = type(answer.noise).__name__
     held.at_limit = (*held.at_limit, own.name)
     held.iterations += answer.iterations
-    held.notes.append(
-        f"The {own.name} of the {noise} noise went to its limit, {own.limit.value:g}: to these data it is as good as "
-        f"{own.limit.noise} noise."
-    )
+    held.notes.append(at_limit_note(own, answer.noise))
     return held
+
+
+def at_limit_note(own: Parameter, noise: Any) -> str:
+    """What it means that a parameter went to its limit."""
+    assert own.limit is not None
+    return (
+        f"The {own.name} of the {type(noise).__name__} noise went to its limit, {own.limit.value:g}: to these data it "
+        f"is as good as {own.limit.noise} noise."
+    )
 
 
 def _turns_back(task: Task, own: Parameter, held: Answer) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.design.blocks import Codes, Dense
+from neglog.design.blocks import Basis, Codes, Dense
 from neglog.distributions import Flat, Laplace
 from neglog.distributions.product import Product
 from neglog.engines.memory import Memory
@@ -146,6 +146,9 @@ def column_spreads(engine: Memory, w: Numbers | None) -> Numbers:
             # rare levels have the code -1
             share = np.bincount(block.codes + 1, weights=w, minlength=len(block.levels) + 1)[1:] / total
             parts.append(np.sqrt(share * (1 - share))[int(block.reference) :])
+            sizes.append(np.ones(block.columns))
+        elif isinstance(block, Basis):  # in units of its own
+            parts.append(np.ones(block.columns))
             sizes.append(np.ones(block.columns))
         else:
             far = block.far_middles()

@@ -22,6 +22,7 @@ from neglog.engines.blas import quiet_blas
 from neglog.engines.memory import Memory, centres_of
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
+from neglog.estimation.learned_terms import has_priors, learn_terms
 from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
 from neglog.fitting.several import fit_several, questions
@@ -61,6 +62,7 @@ def fit(
     engine: str | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[str], None] | None = None,
+    terms: Any = None,
 ) -> FitOfRows:
     """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with
     them.
@@ -94,6 +96,11 @@ def fit(
     engine         "dask" reads files on the cluster of the current Dask client
     cache          a directory for decoded copies of files, from which further passes read faster
     progress       of fits of files: True shows a bar, a function is told each step; None shows one on a terminal
+    terms          what the prediction is made of, if not every column as it is: a list of names of columns and of
+                   `smooth`, `group` and `interaction` of some, each with a Gaussian prior whose scale is learned by
+                   maximum evidence unless it is stated; or "smooth", which makes curves of numbers with more than ten
+                   values and groups of factors with more than 20 levels. `prior` is then that of the columns as they
+                   are; `fit.terms`, `fit.effect` and `fit.plot` show what was found
 
     A fit that did not reach the optimum warns and says why in `message`.
 
@@ -106,7 +113,7 @@ def fit(
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     several = questions(noise)
     if several is not None:
-        rows: dict[str, Any] = {**given, "missing": missing, "rare": rare, "intercept": intercept}
+        rows: dict[str, Any] = {**given, "missing": missing, "rare": rare, "intercept": intercept, "terms": terms}
         search: dict[str, Any] = {"standardize": standardize, "tol": tol, "max_iter": max_iter}
         places: dict[str, Any] = {"engine": engine, "cache": cache, "progress": progress}
         one = partial(fit, X, y, prior=prior, **rows, **search, **places)
@@ -121,15 +128,16 @@ def fit(
                 "max_iter": max_iter,
                 "missing": missing,
                 "rare": rare,
+                "terms": terms,
             }
             task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
-            task.penalty = make_penalty(prior, task.engine)
+            task.penalty = make_penalty(Flat() if task.engine.design.schema.terms else prior, task.engine)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize)
                 diagnose(task, answer, learned=is_open(stated))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
-            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare)
+            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
@@ -151,6 +159,8 @@ def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
 
 def _answered(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
     """The answer, and the prior with its scale filled in, on the coefficients as they are."""
+    if has_priors(task):
+        return learn_terms(task, prior, standardize)
     if is_open(prior):
         return learn(task, prior, standardize)
     if standardize:
@@ -179,6 +189,7 @@ def prepare(
     max_iter: int,
     missing: str = "error",
     rare: int = 0,
+    terms: Any = None,
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
     _check_settings(prior, tol, max_iter)
@@ -191,7 +202,7 @@ def prepare(
     given = {**given, "offset": None if classes else given["offset"]}
     y, given = with_ends(y, given)
     own = not isinstance(noise, Noise) or noise.takes_intercept
-    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare, intercept or not own)
+    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare, intercept or not own, terms)
     intercept = intercept and own
     if isinstance(noise, Noise):
         check_columns(noise, design.columns)
@@ -210,7 +221,7 @@ def prepare(
         shift = class_offsets(by_class, design.rows, loss.classes)
     centre = None if own else centres_of(design)  # the noise takes up what they add
     engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept, centre=centre)
-    penalty = make_penalty(prior, engine)
+    penalty = make_penalty(Flat() if design.schema.terms else prior, engine)
     if engine.width > WIDE and (isinstance(prior, Laplace) or not penalty.smooth):
         design.check_finite()  # a lasso over many columns looks at few of them, and may never meet what is no number
     return Task(target, engine, penalty, tol, max_iter).counting()
@@ -232,6 +243,7 @@ def opened(
     missing: str,
     rare: int,
     intercept: bool = True,
+    terms: Any = None,
 ) -> tuple[Design, dict[str, Any]]:
     """X as a design and y and what goes with the rows as arrays, of the rows that are used."""
     if is_formula(y):
@@ -241,7 +253,8 @@ def opened(
         design = rest if intercept else _noting_references(rest)
     else:
         weight = values.get("sample_weight")
-        design = read(rest, reference=reference, intercept=intercept, missing=missing, rare=rare, weight=weight)
+        kinds: dict[str, Any] = {"reference": reference, "intercept": intercept, "terms": terms}
+        design = read(rest, missing=missing, rare=rare, weight=weight, **kinds)
     before = row_count(X)
     if design.rows < before:
         note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"

@@ -18,6 +18,19 @@ SAMPLE_PER_COLUMN = 50  # rows, at least
 WORTH_SAMPLING = 400_000  # numbers in X, at least
 
 
+@dataclass(frozen=True)
+class TermScale:
+    """The scale of a prior that a term has: of the location's coefficients (output 0), or of those of a modelled
+    parameter; -1 where classes share it. `error` is that of its logarithm, NaN if it was stated.
+    """
+
+    output: int
+    term: str
+    label: str
+    scale: float
+    error: float
+
+
 @dataclass
 class Answer:
     """Where the search ended, in the core's order of coefficients, and the noise with its open parameters filled in."""
@@ -36,6 +49,8 @@ class Answer:
     certificate: Any = None
     at_limit: tuple[str, ...] = ()  # parameters of the noise that make no difference any more
     priors: tuple[Any, ...] = ()  # of the coefficients of each modelled parameter, where these were learned
+    scales: tuple[TermScale, ...] = ()  # of the priors of terms
+    effective: Numbers | None = None  # what each coefficient counts under the priors of terms
     notes: list[str] = field(default_factory=list)
 
 

@@ -19,10 +19,13 @@ from neglog.distributions.noise import Noise
 from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.results.contrasts import Contrasts
+from neglog.results.effects import Effect, effect_of
+from neglog.results.plot import plot_effects
 from neglog.results.prediction_files import predict_source
 from neglog.results.predictor import Predictor
 from neglog.results.storage import save
 from neglog.results.summary import Summary
+from neglog.results.terms import Terms
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.watching import watched
 from neglog.typing import Numbers
@@ -40,6 +43,7 @@ COMPUTED = (
     "d2",
     "_information",
     "_contrasts",
+    "terms",
 )
 
 
@@ -71,6 +75,7 @@ class Fit:
     penalty: float
     n_parameters: int
     d2: float
+    terms: Terms  # one record for each term: what it counts, and the scale of its prior
     _information: Information
     _contrasts: Contrasts | None = None  # also of fits that were saved before contrasts were
     _modelled: dict[str, Predictor] = {}  # noqa: RUF012 - replaced, never changed
@@ -146,6 +151,23 @@ class Fit:
         intercept with it. contrasts=False shows the coefficients as they are.
         """
         return Summary(self, level, contrasts)
+
+    def effect(
+        self, name: str, at: Any = None, *, level: float = 0.9, simultaneous: bool = False, of: str = "location"
+    ) -> Effect:
+        """What one term adds to the raw prediction: `x`, `estimate`, `lower` and `upper`.
+
+        name          of the term, as in `terms`, or of the column of its only one
+        at            where; by default over the range of the data. A term of two columns takes a pair of arrays
+        level         of the credible interval
+        simultaneous  whether the whole curve lies within the band with that probability, or each point of it
+        of            "location", or a parameter of the noise that is modelled
+        """
+        return effect_of(self, name, at, level, simultaneous, of)
+
+    def plot(self, *, level: float = 0.9, of: str = "location") -> Any:
+        """All effects in one matplotlib figure: curves with bands, levels with intervals, surfaces as colours."""
+        return plot_effects(self, level, of)
 
     # ---- what needs the rows -----------------------------------------------------------------------------------------
 

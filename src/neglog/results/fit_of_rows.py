@@ -18,6 +18,7 @@ from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.results.contrasts import Contrasts, contrasts_of
 from neglog.results.fit import Fit
 from neglog.results.predictor import Predictor
+from neglog.results.terms import Terms, terms_of
 from neglog.typing import Numbers
 
 
@@ -158,6 +159,21 @@ class FitOfRows(Fit):
         """The noise that this one came to, if a parameter went to its limit."""
         limits = [self.noise.parameter(name).limit for name in self._answer.at_limit]
         return next((limit.noise for limit in limits if limit is not None), None)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """One record for each term: its effective number of parameters, and the scale of its prior."""
+        return self._terms_of(0)
+
+    def _terms_of(self, output: int) -> Terms:
+        answer, engine = self._answer, self._answer.engine
+        effective = answer.effective
+        if effective is None:
+            effective = 1 - self._task.penalty.bend * self._information.covariance.diagonal()
+        rows = effective[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
+        own = rows.sum(axis=0) if engine.loss.classes > 1 else rows[output]
+        scales = [one for one in answer.scales if one.output in (-1, output)]
+        return terms_of(self.schema, own, scales)
 
     @cached_property
     def _information(self) -> Information:

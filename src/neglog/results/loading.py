@@ -13,6 +13,7 @@ from neglog.results.predictor import Predictor
 from neglog.results.quantile_fit import QuantileFit
 from neglog.results.storage import FORMAT, as_array, law_from_json
 from neglog.results.stored_form import check, check_several
+from neglog.results.terms import Terms
 
 
 def load(path: str | os.PathLike[str]) -> Fit:
@@ -60,6 +61,8 @@ def from_json(stored: dict[str, Any]) -> Fit:
         name: Predictor(one["intercept"], as_array(one["coef"]), names, law_from_json(one["prior"]))
         for name, one in stored.get("predictors", {}).items()
     }
+    if "terms" in stored:
+        state["terms"] = Terms.from_json(stored["terms"])
     if "contrasts" in stored:
         state["_contrasts"] = Contrasts(**{name: as_array(value) for name, value in stored["contrasts"].items()})
     return Fit(state)

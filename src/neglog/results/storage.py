@@ -27,7 +27,12 @@ def to_json(fit: Any) -> dict[str, Any]:
     if "fits" in state:  # of several quantiles
         return {"neglog fits": FORMAT, "crossed": state["crossed"], "fits": [to_json(one) for one in state["fits"]]}
     information, contrasts = state.pop("_information"), state.pop("_contrasts", None)
-    parts = {} if contrasts is None else {"contrasts": {name: _plain(value) for name, value in vars(contrasts).items()}}
+    parts: dict[str, Any] = {}
+    if contrasts is not None:
+        parts["contrasts"] = {name: _plain(value) for name, value in vars(contrasts).items()}
+    terms = state.pop("terms", None)
+    if terms is not None:
+        parts["terms"] = terms.to_json()
     modelled = state.pop("_modelled")
     if modelled:
         parts["predictors"] = {

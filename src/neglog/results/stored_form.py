@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.design.design import reference_flags
+from neglog.design.design import Schema, reference_flags
 from neglog.design.tables import KINDS
 from neglog.distributions.parameters import MODEL
 from neglog.distributions.registry import FAMILIES, listed
@@ -93,8 +93,45 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
     },
 }
 OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
+    "schema": {"terms": ("a list of names and objects", _list_of(lambda x: isinstance(x, str | dict)))},
     "values": {"classes": ("an array", _is_array)},
     "contrasts": {"noise": ("numbers by name", _map_to(_is_number))},
+}
+SCALE = (
+    "a number, numbers by label, or null",
+    _or_none(lambda x: _is_number(x) or _map_to(_is_number)(x)),
+)
+TERM: dict[str, tuple[str, Check]] = {
+    "name": ("text", _is_text),
+    "kind": ("text", _is_text),
+    "effective": ("a number", _is_number),
+    "coefficients": ("a count", _is_count),
+    "scale": SCALE,
+    "error": SCALE,
+}
+PART: dict[str, tuple[str, Check]] = {
+    "name": ("text", _is_text),
+    "kind": ("text", _is_text),
+    "variables": ("a list of objects", _list_of(lambda x: isinstance(x, dict))),
+    "factors": (
+        "a list of names with levels",
+        _list_of(lambda x: isinstance(x, list) and len(x) == 2 and _is_text(x[0]) and _list_of(_is_level)(x[1])),
+    ),
+    "pairs": (
+        "a list of pairs of counts, or null",
+        _or_none(_list_of(lambda x: _list_of(_is_count)(x) and len(x) == 2)),
+    ),
+    "scale": ("a number or null", _or_none(_is_number)),
+}
+NUMBER: dict[str, tuple[str, Check]] = {
+    "column": ("text", _is_text),
+    "middle": ("a number", _is_number),
+    "unit": ("a number", _is_number),
+}
+CURVE: dict[str, tuple[str, Check]] = {
+    "column": ("text", _is_text),
+    "knots": ("ascending numbers", lambda x: _list_of(_is_number)(x) and len(x) > 2 and x == sorted(set(x))),
+    "turn": ("rows of numbers", _list_of(_list_of(_is_number))),
 }
 PREDICTOR = {
     "intercept": ("a number", _is_number),
@@ -116,7 +153,11 @@ def check(stored: dict[str, Any]) -> None:
     for name, one in predictors.items():
         _check_part(f"predictors.{name}", one, PREDICTOR, {})
         _check_law(one["prior"], f"predictors.{name}.prior")
-    unknown = set(stored) - {"neglog fit", "noise", "prior", "contrasts", "predictors", *PARTS}
+    for term in _listed(stored.get("terms", []), "terms"):
+        _check_part("terms", term, TERM, {})
+    for part in _listed(stored["schema"].get("terms", []), "schema.terms"):
+        _check_term(part, stored["schema"])
+    unknown = set(stored) - {"neglog fit", "noise", "prior", "contrasts", "predictors", "terms", *PARTS}
     if unknown:
         raise ValueError(f"it has unknown parts: {', '.join(sorted(unknown))}")
     for law in ("noise", "prior"):
@@ -128,6 +169,37 @@ def check(stored: dict[str, Any]) -> None:
             f"are of {', '.join(predictors) or 'none'}"
         )
     _check_sizes(stored)
+
+
+def _listed(given: Any, what: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise ValueError(f"{what!r} must be a list, but is {_short(given)}")
+    return given
+
+
+def _check_term(part: Any, schema: dict[str, Any]) -> None:
+    """A term of the schema: a column, where one lacks values, or what is made of some."""
+    names = schema["names"] or []
+    if isinstance(part, str) or "gap" in part:
+        own = [part if isinstance(part, str) else part["gap"]]
+    else:
+        _check_part("schema.terms", part, PART, {})
+        for variable in part["variables"]:
+            _check_part("schema.terms", variable, CURVE if "knots" in variable else NUMBER, {})
+            if "knots" in variable:
+                size = len(variable["knots"])
+                if len(variable["turn"]) != size + 2 or any(len(row) != size - 1 for row in variable["turn"]):
+                    raise ValueError(f"the curve of {variable['column']!r} has a turn that does not fit its knots")
+        if not 0 < len(part["variables"]) + len(part["factors"]) <= 2:
+            raise ValueError(f"the term {part['name']!r} must be of one or two columns")
+        sizes = [len(levels) for _, levels in part["factors"]]
+        pairs = part["pairs"] or []
+        if (part["pairs"] is None) != (len(sizes) < 2) or any(i >= sizes[0] or j >= sizes[1] for i, j in pairs):
+            raise ValueError(f"the term {part['name']!r} has pairs that do not fit its levels")
+        own = [*(variable["column"] for variable in part["variables"]), *(name for name, _ in part["factors"])]
+    absent = [name for name in own if name not in names]
+    if absent:
+        raise ValueError(f"schema.terms has columns that the schema lacks: {', '.join(map(str, absent))}")
 
 
 def check_several(stored: dict[str, Any]) -> None:
@@ -182,10 +254,7 @@ def _check_sizes(stored: dict[str, Any]) -> None:
         referred = reference_flags(schema)
         if len(referred) != schema["columns"]:
             raise ValueError("schema.reference must be one flag, or one for each of its columns")
-        columns = sum(
-            len(levels) - less if levels is not None else 1 + (fill is not None)
-            for levels, fill, less in zip(schema["levels"], schema["fill"], referred, strict=True)
-        )
+        columns = Schema.from_json(schema).columns
     coef, errors = (np.array(x["array"], float) for x in (values["coef"], stored["information"]["coefficients"]))
     others = [np.array(one["coef"]["array"], float).shape for one in stored.get("predictors", {}).values()]
     if any(shape != (columns,) for shape in others):

@@ -10,6 +10,8 @@ import numpy as np
 
 from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
 from neglog.design.columns import MODES, check_target
+from neglog.design.design import Schema, stated_terms, with_terms
+from neglog.design.parts import check_columns as check_terms
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Flat
 from neglog.distributions.base import Prior
@@ -143,6 +145,7 @@ def open_source(
     missing: str,
     rare: int,
     cache: Any = None,
+    terms: Any = None,
 ) -> StreamedTask:
     """The task of a fit, its penalty still that of no prior."""
     if missing not in MODES:
@@ -150,6 +153,15 @@ def open_source(
     check_target({"y": y})
     named = _named(source, {**ends_of(y), **given})
     kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
+    stated = stated_terms(terms)
+    if stated is not None:
+        check_terms(stated, list(kinds))
+        kinds = {name: kind for name, kind in kinds.items() if name in stated.columns}
+        numbers = sorted(name for name in stated.grouped if kinds[name] != "categorical")
+        if numbers:
+            raise TypeError(
+                f"group({numbers[0]!r}) of rows that are not in memory needs a column of texts; make it one"
+            )
     if not set(kinds.values()) <= KINDS:
         raise unsupported((name, kind) for name, kind in kinds.items() if kind not in KINDS)
     _check_named(source, named, noise)
@@ -175,6 +187,8 @@ def open_source(
         place=source.where,
         weighted="sample_weight" in named,
     )
+    if terms is not None:
+        schema = _with_terms(schema, stated, survey, named, notes)
     check_columns(noise, len(schema.names))
     intercept = intercept and noise.takes_intercept
     classes = None
@@ -195,6 +209,14 @@ def open_source(
         source, encoder = cached(source, encoder, cache)
     pieces = Pieces(source, encoder, intercept, small.engine.centre)
     return streamed_task(small, pieces, sums)
+
+
+def _with_terms(schema: Schema, stated: Any, survey: Survey, named: dict[str, str], notes: list[str]) -> Schema:
+    """Terms made for the sample, curves between the ends of all rows."""
+    table = survey.sample.table()
+    weight = np.asarray(numbers_of(table.column(named["sample_weight"])), float) if "sample_weight" in named else None
+    ends = {name: column.ends for name, column in survey.columns.items() if column.known}
+    return with_terms(schema, stated, Encoder(schema, {}).base(table), weight, notes, ends)
 
 
 def streamed_task(small: PieceTask, pieces: Pieces, sums: TargetSums) -> StreamedTask:

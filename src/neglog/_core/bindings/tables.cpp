@@ -11,6 +11,12 @@ namespace {
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 using Integers = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+using Levels = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using DoublesMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using BasisInput = std::tuple<AnyArray, nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Doubles,
+                              nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>, Levels, std::size_t>;
+
 bool is_wide(const Integers& array) {
     if (array.dtype() == nb::dtype<std::int64_t>()) return true;
     if (array.dtype() == nb::dtype<std::int32_t>()) return false;
@@ -22,6 +28,8 @@ struct OwningTable : Table {
     std::vector<AnyArray> arrays;
     std::vector<Doubles> centres;
     std::vector<Integers> integers;
+    std::vector<BasisInput> kept;
+    std::vector<DoublesMatrix> turns;
 
     OwningTable(std::size_t row_count, bool with_intercept) { rows = row_count, intercept = with_intercept; }
 
@@ -31,8 +39,7 @@ struct OwningTable : Table {
         dense.push_back({values.data(), is_single(values.dtype()), values.stride(0), values.stride(1), values.shape(1), centre.data()});
         arrays.push_back(values), centres.push_back(centre);
     }
-    void add_codes(const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& levels, std::int32_t first,
-                   std::size_t columns) {
+    void add_codes(const Levels& levels, std::int32_t first, std::size_t columns) {
         if (levels.size() != rows) throw nb::value_error("a block of codes does not fit");
         codes.push_back({levels.data(), first, columns});
         integers.push_back(Integers(levels));
@@ -43,7 +50,53 @@ struct OwningTable : Table {
             {starts.data(), indices.data(), values.data(), is_wide(starts), is_wide(indices), is_single(values.dtype()), columns});
         integers.push_back(starts), integers.push_back(indices), arrays.push_back(AnyArray(values));
     }
+    // Variables as (x, pieces, origins, polynomials, firsts); polynomials are pieces × powers × functions that a row meets.
+    void add_basis(const std::vector<BasisInput>& factors, const std::optional<Levels>& levels, std::size_t count,
+                   const DoublesMatrix& turn) {
+        BasisBlock block{{}, nullptr, count, turn.data(), turn.shape(1)};
+        if (factors.empty() || factors.size() > 2 || !sparse.empty()) throw nb::value_error("a basis has one or two variables");
+        for (const auto& [x, pieces, origins, polynomials, firsts, functions] : factors) {
+            const std::size_t many = polynomials.shape(2);
+            if (x.ndim() != 1 || x.shape(0) != rows || pieces.size() != rows || polynomials.shape(0) != origins.size() ||
+                firsts.size() != origins.size() || polynomials.shape(1) != 4 || (many != 1 && many != 4))
+                throw nb::value_error("a basis does not fit");
+            for (std::size_t k = 0; k < firsts.size(); ++k)
+                if (firsts.data()[k] < 0 || static_cast<std::size_t>(firsts.data()[k]) + many > functions)
+                    throw nb::value_error("a piece has functions that are not there");
+            for (std::size_t i = 0; i < rows; ++i)
+                if (pieces.data()[i] >= origins.size()) throw nb::value_error("a row is in no piece");
+            block.factors.push_back({x.data(), is_single(x.dtype()), x.stride(0), pieces.data(), origins.data(), polynomials.data(),
+                                     firsts.data(), many, functions});
+            kept.push_back({x, pieces, origins, polynomials, firsts, functions});
+        }
+        if (turn.shape(0) != block.functions_of_level()) throw nb::value_error("the turn of a basis does not fit");
+        if (levels) {
+            if (levels->size() != rows) throw nb::value_error("levels do not fit");
+            for (std::size_t i = 0; i < rows; ++i)
+                if (levels->data()[i] >= static_cast<std::int64_t>(count)) throw nb::value_error("a level is not there");
+            block.codes = levels->data();
+            integers.push_back(Integers(*levels));
+        } else if (count != 1) {
+            throw nb::value_error("levels without codes");
+        }
+        turns.push_back(turn);
+        basis.push_back(block);
+    }
 };
+
+// The piece that each number lies in: how many of the ascending breaks are not above it; the last for what is no number.
+void pieces_of(const nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>& x, const Doubles& breaks, const Bytes& out) {
+    if (out.size() != x.shape(0) || breaks.size() > 255) throw nb::value_error("breaks or pieces do not fit");
+    const double *begin = breaks.data(), *end = begin + breaks.size();
+    const auto fill = [&](const auto* from) {
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const auto value = static_cast<double>(from[static_cast<std::ptrdiff_t>(i) * x.stride(0)]);
+            out.data()[i] = static_cast<std::uint8_t>(std::upper_bound(begin, end, value) - begin);
+        }
+    };
+    nb::gil_scoped_release release;
+    is_single(x.dtype()) ? fill(static_cast<const float*>(x.data())) : fill(static_cast<const double*>(x.data()));
+}
 
 // A table with a target and a loss: what is the same in every pass of one fit.
 struct Problem {
@@ -153,6 +206,14 @@ void predict_rows(const OwningTable& table, const Doubles& theta, std::size_t cl
     predict(*active, table, coefficients, classes, offsets, to, threads);
 }
 
+void row_forms(const OwningTable& table, const Doubles& matrix, const DoublesOut& out, std::size_t threads) {
+    const std::size_t columns = table.columns(false);
+    if (matrix.size() != columns * columns || out.size() != table.rows || !table.sparse.empty())
+        throw nb::value_error("matrix and forms do not fit the table");
+    nb::gil_scoped_release release;
+    quadratic_forms(*active, table, matrix.data(), out.data(), threads);
+}
+
 }  // namespace
 
 void define_tables(nb::module_& m) {
@@ -160,7 +221,10 @@ void define_tables(nb::module_& m) {
         .def(nb::init<std::size_t, bool>(), "rows"_a, "intercept"_a)
         .def("add_dense", &OwningTable::add_dense, "values"_a, "centre"_a)
         .def("add_codes", &OwningTable::add_codes, "codes"_a, "first"_a, "columns"_a)
+        .def("add_basis", &OwningTable::add_basis, "factors"_a, "levels"_a.none(), "count"_a, "turn"_a)
         .def("add_sparse", &OwningTable::add_sparse, "starts"_a, "indices"_a, "values"_a, "columns"_a);
+    m.def("pieces_of", &pieces_of, "x"_a, "breaks"_a, "out"_a);
+    m.def("row_forms", &row_forms, "table"_a, "matrix"_a, "out"_a, "threads"_a);
     m.def("predict_rows", &predict_rows, "table"_a, "theta"_a, "classes"_a, "offset"_a.none(), "eta"_a, "threads"_a);
     nb::class_<Problem>(m, "Problem")
         .def(nb::init<const OwningTable&, const std::string&, const std::string&, const Input&, const std::optional<Input>&,

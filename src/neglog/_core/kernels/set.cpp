@@ -2,6 +2,7 @@
 // NEGLOG_ISA set to its name; dispatch.cpp chooses among the results when the module is imported.
 
 #include "../absolute_loops.hpp"
+#include "../basis_loops.hpp"
 #include "../kernels.hpp"
 #include "../linear.hpp"
 #include "../rows.hpp"
@@ -59,6 +60,12 @@ constinit const InstructionSet instruction_set = {
     .weighted_rows = weighted_rows,
     .add_by_level = add_by_level,
     .add_gram = add_gram,
+    .basis_factor = basis_factor,
+    .basis_times = basis_times,
+    .basis_transposed = basis_transposed,
+    .basis_by_columns = basis_by_columns,
+    .basis_gram = basis_gram,
+    .basis_form = basis_form,
     .softmax_panel = softmax_panel,
     .class_slopes_panel = class_slopes_panel,
     .add_products = add_products,

@@ -1,0 +1,423 @@
+"""The scales of Gaussian priors, and the open parameters of the noise, at the exact maximum of the evidence.
+
+All coefficients theta are integrated by Laplace's method: with bend the prior's precisions, H the curvature of the
+objective at its minimum and C its inverse, the log evidence is, up to a constant,
+
+    V = -nll - bend (theta - centre)^2 / 2 + log bend / 2 - log |H| / 2.
+
+It is maximised in u = (log scales, raw parameters of the noise) by Newton's method. Slopes are exact: H depends on u
+also through where the minimum lies, which takes third derivatives of the nll of each row, times its leverage (Wood
+2011). Second derivatives leave out what these change of them, which costs a step or two.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neglog.distributions.lazy import special
+from neglog.estimation.solve import about_middle, solve
+from neglog.likelihood.joint import Joint, joint_sums
+from neglog.likelihood.targets import Target
+from neglog.likelihood.task import Answer, Task
+from neglog.solvers.penalty import Penalty
+from neglog.typing import Numbers
+
+STEPS = 60  # of Newton's method
+FARTHEST = 3.0  # step of a log scale
+FINEST = 1e-8  # nats that another step promises, which are not worth it
+SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as where a curvature jumps
+ENOUGH = 1e-4  # of what the slope promises
+HALVINGS = 12
+DIFFERENCE = 0.02  # standard deviations of a row, for third derivatives as differences of second ones
+FAINT = 0.02  # effective coefficients of a prior below which its scale may be 0
+NONE = 1e-7  # of an effective coefficient: what a scale of 0 leaves
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """The Gaussian priors: the precision of coefficient j is fixed_j + the sum over k of on_kj / scale_k^2."""
+
+    fixed: Numbers
+    on: Numbers  # (scales, width), in the core's order
+    centre: Numbers
+
+    def bend(self, log_scales: Numbers) -> Numbers:
+        """The precisions."""
+        return np.asarray(self.fixed + np.exp(-2 * log_scales) @ self.on)
+
+    def penalty(self, log_scales: Numbers) -> Penalty:
+        """The prior at these scales."""
+        nothing = np.zeros(len(self.fixed))
+        return Penalty(self.bend(log_scales), self.centre, nothing, nothing)
+
+
+@dataclass
+class State:
+    """The fit at some u: the coefficients, and the nll there with its derivatives in them and in v."""
+
+    u: Numbers
+    answer: Answer
+    nll: float
+    slopes: Numbers  # in v
+    matrix: Numbers  # second derivatives in (theta, v), without the prior
+    bend: Numbers
+    covariance: Numbers
+    value: float  # the log evidence
+
+
+class Maximum:
+    """The search; `steps` counts those it took, and `gain` is what another one promised at its end."""
+
+    def __init__(self, task: Task, pulls: Pulls) -> None:
+        self.task, self.pulls, self.scales = task, pulls, len(pulls.on)
+        self.rows = _rows_of(task)
+        self.width = len(pulls.fixed)
+        self.basis = _basis(replace(task, penalty=pulls.penalty(np.zeros(self.scales))))
+        self.steps, self.gain = 0, np.inf
+
+    # ---- the evidence ------------------------------------------------------------------------------------------------
+
+    def at(self, u: Numbers, near: State | None) -> State | None:
+        """The fit and its evidence; None where there is none."""
+        ends = [own.within or (-np.inf, np.inf) for own in self.task.target.opened]
+        if any(not low < value < high for value, (low, high) in zip(u[self.scales :], ends, strict=True)):
+            return None
+        bend = self.pulls.bend(u[: self.scales])
+        answer, nll, slopes, matrix = self.rows.fit(self.pulls.penalty(u[: self.scales]), u[self.scales :], near)
+        n = self.width
+        if not (np.isfinite(nll) and np.isfinite(matrix).all()):
+            return None
+        hessian = matrix[:n, :n] + np.diag(bend)
+        found = _inverse(hessian, self.basis)
+        if found is None:
+            return None
+        covariance, volume = found
+        away = answer.theta - self.pulls.centre
+        held = bend > 0
+        value = -nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
+        return State(u, answer, nll, slopes, matrix, bend, covariance, value)
+
+    def slopes(self, state: State) -> Numbers:
+        """Of the evidence, exact."""
+        moves, changes = self._moves(state), self._changes(state)
+        third, of_noise = self.rows.third(state)
+        direct = changes @ self._cost(state)
+        return np.asarray(np.append(direct, -state.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
+
+    def curvature(self, state: State) -> Numbers:
+        """Its second derivatives, but for what third derivatives of the nll add."""
+        n, k = self.width, self.scales
+        moves, changes = self._moves(state), self._changes(state)
+        away = state.answer.theta - self.pulls.centre
+        held = np.where(state.bend > 0, state.bend, np.inf)
+        matrix = np.empty((len(moves), len(moves)))
+        matrix[:k, :k] = -(changes * away) @ moves[:k].T - 0.5 * (changes / held) @ (changes / held).T
+        matrix[:k, :k] += 0.5 * changes @ state.covariance**2 @ changes.T
+        matrix[:k, :k] += np.diag(-2 * changes @ self._cost(state))
+        matrix[:k, k:] = -(changes * away) @ moves[k:].T
+        matrix[k:, :k] = matrix[:k, k:].T
+        border = state.matrix[n:, :n]
+        matrix[k:, k:] = -(state.matrix[n:, n:] + border @ moves[k:].T)
+        return 0.5 * (matrix + matrix.T)
+
+    def _changes(self, state: State) -> Numbers:
+        """Of the precisions with each log scale."""
+        return np.asarray(-2 * np.exp(-2 * state.u[: self.scales])[:, None] * self.pulls.on)
+
+    def _cost(self, state: State) -> Numbers:
+        """How the evidence changes with each precision, the minimum held."""
+        away = state.answer.theta - self.pulls.centre
+        inverse = np.where(state.bend > 0, 1 / np.where(state.bend > 0, state.bend, 1.0), 0.0)
+        return np.asarray(0.5 * (inverse - away**2 - state.covariance.diagonal()))
+
+    def _moves(self, state: State) -> Numbers:
+        """Of the minimum with each of u."""
+        n = self.width
+        away = state.answer.theta - self.pulls.centre
+        pulled = np.vstack([self._changes(state) * away, state.matrix[n:, :n]])
+        return np.asarray(-pulled @ state.covariance)
+
+    def effective(self, state: State) -> Numbers:
+        """The effective number of coefficients under each prior."""
+        per_one = 1 - state.bend * state.covariance.diagonal()
+        return np.asarray((self.pulls.on > 0) @ per_one)
+
+    # ---- the search --------------------------------------------------------------------------------------------------
+
+    def find(self, u: Numbers, enough: float = FINEST) -> State:
+        """The maximum, from a start on, to so many nats."""
+        state = self.at(u, None)
+        if state is None:
+            raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
+        gone = np.zeros(len(u), bool)  # scales that are 0
+        while self.steps < STEPS:
+            slopes = self.slopes(state)
+            faint = np.flatnonzero((self.effective(state) < FAINT) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
+            if len(faint):
+                state = self._without(state, faint, gone)
+                continue
+            free = np.flatnonzero(~gone)
+            step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free], free < self.scales)
+            if self.gain < enough:
+                break
+            following = self._along(state, free, step, self.gain)
+            if following is None:
+                break
+            state = following
+            self.steps += 1
+        return state
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it ended at the maximum, or where the evidence is flat to rounding."""
+        return self.gain < SETTLED
+
+    def _without(self, state: State, faint: Numbers, gone: Numbers) -> State:
+        """With scales that do next to nothing at 0, if that has more evidence; else they stay."""
+        u = state.u.copy()
+        u[faint] += 0.5 * np.log(NONE / np.maximum(self.effective(state)[faint], NONE))
+        following = self.at(u, state)
+        gone[faint] = True
+        return state if following is None or following.value < state.value else following
+
+    def _along(self, state: State, free: Numbers, step: Numbers, gain: float) -> State | None:
+        length = 1.0
+        for _ in range(HALVINGS):
+            u = state.u.copy()
+            u[free] += length * step
+            following = self.at(u, state)
+            if following is not None and following.value >= state.value + ENOUGH * length * gain:
+                return following
+            length *= 0.5
+        return None
+
+
+def _basis(task: Task) -> Numbers | None:
+    """The directions that mean something, if not all do."""
+    nowhere = Answer(np.zeros(task.engine.width), None, True, 0, 0.0, task.engine, task.penalty)
+    return Joint(task, nowhere).basis()
+
+
+def _newton(curvature: Numbers, slopes: Numbers, scale: Numbers) -> tuple[Numbers, float]:
+    """A step uphill, and what it promises; no log scale goes farther than `FARTHEST`."""
+    if not len(slopes):
+        return slopes, 0.0
+    values, vectors = np.linalg.eigh(-curvature)
+    values = np.maximum(np.abs(values), 1e-10 * max(float(np.abs(values).max()), 1e-300))
+    step = vectors @ ((vectors.T @ slopes) / values)
+    longest = float(np.max(np.abs(step[scale]), initial=0.0))
+    if longest > FARTHEST:
+        step = step * (FARTHEST / longest)
+    return step, float(slopes @ step)
+
+
+def _inverse(hessian: Numbers, basis: Numbers | None) -> tuple[Numbers, float] | None:
+    """The inverse of a positive matrix, along the directions that mean something, and the log of its determinant; None
+    if it is none.
+    """
+    inside = hessian if basis is None else basis.T @ hessian @ basis
+    unit = 1 / np.sqrt(np.maximum(inside.diagonal(), 1e-300))
+    try:
+        factor = np.linalg.cholesky(inside * unit * unit[:, None])
+    except np.linalg.LinAlgError:
+        return None
+    from scipy.linalg import solve_triangular
+
+    root = solve_triangular(factor, np.diag(unit), lower=True, check_finite=False)
+    root = root if basis is None else root @ basis.T
+    return root.T @ root, 2 * float(np.sum(np.log(factor.diagonal())) - np.sum(np.log(unit)))
+
+
+# ---- where the rows come in ------------------------------------------------------------------------------------------
+
+
+def _rows_of(task: Task) -> "Rows":
+    """How fits at one u after the other are made."""
+    if task.target.squares and not task.target.noise.modelled:
+        return Squares(task)
+    if not task.target.bends:
+        return Kinked(task)
+    return Rows(task) if task.target.steady else Jumping(task)
+
+
+class Rows:
+    """Any noise: a fit at each u, and one more pass for its derivatives."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def target(self, v: Numbers) -> Target:
+        """The target with its open parameters stated."""
+        target: Target = self.task.target.with_noise(self.task.target.at(v))
+        return target
+
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+        """The fit, its nll, and slopes in v and second derivatives in (theta, v)."""
+        task, target = self.task, self.target(v)
+        stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
+        if near is None:
+            answer = solve(stated)
+        else:
+            n = len(penalty.bend)
+            answer = solve(stated, near.answer, near.matrix[:n, :n] + np.diag(penalty.bend))
+        if task.engine.loss.classes > 1:
+            value, _, matrix = stated.engine.evaluate(answer.theta, True)
+            assert matrix is not None
+            return answer, value, np.empty(0), matrix
+        value, gradient, matrix = task.total(joint_sums, answer.theta, v, True)
+        more, slopes, bends = task.target.remainder(v, task)
+        n = len(answer.theta)
+        matrix = matrix.copy()
+        matrix[n:, n:] += bends
+        return answer, value + more, gradient[n:] + slopes, matrix
+
+    def third(self, state: State) -> tuple[Numbers, Numbers]:
+        """Of tr(C H): its slope along each coefficient, and along each of v."""
+        v = state.u[len(state.u) - len(self.task.target.open) :]
+        found = self.task.total(third_sums, state.answer.theta, v, state.covariance)
+        return found[: len(state.bend)], found[len(state.bend) :]
+
+
+def third_sums(task: Task, theta: Numbers, v: Numbers, covariance: Numbers) -> Numbers:
+    """The slopes of tr(C H) along the coefficients and along v, over the rows of a task: third derivatives of each
+    row's nll times the covariance of its predictions.
+    """
+    engine, outputs = task.engine, task.engine.loss.outputs
+    target = task.target
+    weight = 1.0 if target.w is None else target.w
+    eta = engine.predict(theta).reshape(engine.rows, -1)
+    leverage = _leverages(engine, covariance, outputs)
+    bends = _bends(target, eta, v)
+    out = []
+    for k in range(outputs):
+        step = np.zeros(outputs)
+        step[k] = _step(bends[:, k, k], target.noise.link.name)
+        change = _difference(lambda t, step=step: _bends(target, eta + t * step, v)) / step[k]
+        out.append(engine.transposed(weight * np.einsum("ikl,ikl->i", leverage, change)))
+    for k in range(len(v)):
+        step = np.zeros(len(v))
+        step[k] = DIFFERENCE
+        change = _difference(lambda t, step=step: _bends(target, eta, v + t * step)) / DIFFERENCE
+        out.append(np.sum(weight * np.einsum("ikl,ikl->i", leverage, change), keepdims=True))
+    return np.concatenate(out)
+
+
+def _leverages(engine: Any, covariance: Numbers, outputs: int) -> Numbers:
+    """The covariance of each row's predictions, (rows, outputs, outputs)."""
+    columns = engine.columns
+    out = np.empty((engine.rows, outputs, outputs))
+    for k in range(outputs):
+        for m in range(k + 1):
+            own = covariance[k * columns : (k + 1) * columns, m * columns : (m + 1) * columns]
+            out[:, k, m] = out[:, m, k] = engine.forms(0.5 * (own + own.T))
+    return out
+
+
+def _bends(target: Target, eta: Numbers, v: Numbers) -> Numbers:
+    """Second derivatives of each row's nll in its predictions, (rows, outputs, outputs)."""
+    noise, modelled = target.at(v), target.noise.modelled
+    if noise.of_classes:
+        p = special.softmax(eta, axis=1)
+        return np.asarray(p[:, :, None] * (np.eye(eta.shape[1]) - p[:, None, :]))
+    if not modelled:
+        return np.asarray(target.row_slopes(noise, np.ascontiguousarray(eta[:, 0]))[1])[:, None, None]
+    law = noise.given(eta).with_precision(target.p)
+    _, _, pairs = law.joint(target.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
+    places = [own.name for own in noise.beside_location()]
+    chosen = [0, *(1 + places.index(name) for name in modelled)]
+    out = np.empty((len(eta), len(chosen), len(chosen)))
+    for i, a in enumerate(chosen):
+        for j, b in enumerate(chosen):
+            high, low = max(a, b), min(a, b)
+            out[:, i, j] = pairs[high * (high + 1) // 2 + low]
+    return out
+
+
+def _step(bends: Numbers, link: str) -> float:
+    """A step that is small for most rows: on a scale without a unit, small as such."""
+    typical = float(np.mean(np.abs(bends)))
+    own = DIFFERENCE / np.sqrt(typical) if typical > 0 else DIFFERENCE
+    return own if link == "identity" else min(own, DIFFERENCE)
+
+
+def _difference(function: Any) -> Numbers:
+    """The slope at 0, right to the fourth order."""
+    near, far = function(1.0) - function(-1.0), function(2.0) - function(-2.0)
+    return np.asarray((8 * near - far) / 12)
+
+
+class Jumping(Rows):
+    """Huber's noise, whose curvature jumps with the coefficients: its expectation knows the scale alone."""
+
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+        """The fit, with the information of the rows in the place of a curvature."""
+        answer, nll, slopes, matrix = super().fit(penalty, v, near)
+        target, n = self.target(v), len(answer.theta)
+        eta = self.task.engine.predict(answer.theta)
+        information = target.noise.with_precision(target.p).gradient_hessian(target.raw, eta, expected=True)[1]
+        weight = np.ascontiguousarray(information if target.w is None else information * target.w)
+        matrix[:n, :n] = self.task.engine.with_rows(np.zeros(len(eta)), weight).moments()[:n, :n]
+        return answer, nll, slopes, matrix
+
+    def third(self, state: State) -> tuple[Numbers, Numbers]:
+        """Information goes with the inverse square of the scale."""
+        n = len(state.bend)
+        trace = float(np.sum(state.covariance * state.matrix[:n, :n]))
+        return np.zeros(n), np.full(len(state.slopes), -2 * trace)
+
+
+class Kinked(Jumping):
+    """Laplace noise, symmetric or not: exact fits."""
+
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+        """The fit, its nll, and slopes and information."""
+        task, target = self.task, self.target(v)
+        stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
+        answer = solve(stated, None if near is None else near.answer)
+        filled = replace(answer, noise=target.noise)
+        joint = Joint(replace(task, penalty=penalty), filled)
+        matrix, n = joint.curvature().matrix.copy(), len(answer.theta)
+        matrix[:n, :n] -= np.diag(penalty.bend)
+        nll = joint.nll(answer.theta, target)
+        loss = float(matrix[n, n]) if len(v) else 0.0
+        return filled, nll, np.full(len(v), target.total() - loss), matrix
+
+
+class Squares(Jumping):
+    """Gaussian noise: everything from one Gram matrix."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        engine = task.engine
+        self.middle = about_middle(engine) if engine.intercept else 0.0
+        self.gram = engine.moments(self.middle)
+        if not np.isfinite(self.gram).all():
+            engine.design.check_finite()
+        self.total = task.target.total()
+        p = task.target.p
+        self.constant = 0.5 * self.total * np.log(2 * np.pi)
+        if p is not None:
+            self.constant -= 0.5 * task.target.total(np.log(p))
+
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+        """The minimum of a quadratic."""
+        noise = self.task.target.at(v)
+        variance = noise.scale**2
+        n = len(penalty.bend)
+        matrix, right = self.gram[:n, :n] / variance, self.gram[:n, n] / variance
+        hessian = matrix + np.diag(penalty.bend)
+        unit = 1 / np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
+        theta = unit * np.linalg.solve(hessian * unit * unit[:, None], unit * (right + penalty.bend * penalty.centre))
+        whole = np.append(theta, -1.0)
+        squares = float(whole @ self.gram @ whole) / variance
+        nll = self.constant + self.total * float(np.log(noise.scale)) + 0.5 * squares
+        if self.middle:
+            theta = theta.copy()
+            theta[0] += self.middle
+        answer = Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty)
+        if not len(v):
+            return answer, nll, np.empty(0), matrix
+        border = -2 * (self.gram[:n, :n] @ whole[:n] / variance - right)
+        joint = np.block([[matrix, border[:, None]], [border[None], np.full((1, 1), 2 * squares)]])
+        return answer, nll, np.array([self.total - squares]), joint

@@ -1,0 +1,240 @@
+"""Fits of terms: the prior of each curve and group with its scale, stated or learned by maximum evidence."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neglog.design.parts import Part
+from neglog.distributions import Flat, Gaussian
+from neglog.distributions.base import Prior
+from neglog.distributions.parameters import Parameter
+from neglog.engines.memory import Memory
+from neglog.estimation.evidence import Maximum, Pulls
+from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
+from neglog.estimation.learned_prior import column_spreads, is_open
+from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
+from neglog.estimation.solve import solve
+from neglog.likelihood.joint import Joint
+from neglog.likelihood.task import Answer, Task, TermScale
+from neglog.typing import Numbers
+
+STRAIGHT = 1e-6  # of what a coefficient may be: the scale of one that is stated as 0
+ZERO = 1e-4  # effective coefficients that count as none
+SAMPLE = 5_000  # rows to begin with, or
+PER_COLUMN = 40  # for each column
+LEAST_STEP = 4  # between them, for that to pay
+FEWER = 30.0  # times less than where the search in the sample began, a scale may begin
+ROUGH = 1e-2  # nats that a start may be short of its maximum
+
+
+@dataclass(frozen=True)
+class Owned:
+    """A prior of one term, over the coefficients of one row of them, in the order of the columns."""
+
+    output: int
+    name: str  # of the term; empty for the columns as they are
+    label: str
+    on: Numbers
+    scale: float | None
+
+
+def has_priors(task: Task) -> bool:
+    """Whether a design has terms with priors of their own."""
+    return any(isinstance(part, Part) and part.pulls for part in task.engine.design.schema.terms or ())
+
+
+def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
+    """The fit at the scales that are stated, and at the most evident ones of the others."""
+    owned = list(_owned(task, prior, standardize))
+    engine = task.engine
+    unknown = [one for one in owned if one.scale is None]
+    least = STRAIGHT * natural_scale(task.in_memory())
+    fixed = sum(
+        (_native(engine, one) / max(float(one.scale), least) ** 2 for one in owned if one.scale is not None),
+        np.zeros(engine.width),
+    )
+    on = np.array([_native(engine, one) for one in unknown]).reshape(len(unknown), engine.width)
+    pulls = Pulls(np.asarray(fixed), on, np.zeros(engine.width))
+    if not unknown:
+        task = replace(task, penalty=pulls.penalty(np.empty(0)))
+        answer = finite(task, solve(task))
+        hessian = Joint(task, answer).curvature().matrix[: engine.width, : engine.width]
+        answer.effective = 1 - task.penalty.bend * np.linalg.pinv(hessian, hermitian=True).diagonal()
+        return _finished(task, answer, owned, [])
+    return _learned(task, pulls, owned, unknown)[0]
+
+
+def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned]) -> tuple[Learned, float]:
+    """The fit at the maximum of the evidence, and that maximum."""
+    search = Maximum(task, pulls)
+    state = search.find(_start(task, pulls, unknown))
+    answer = state.answer
+    if task.target.open:
+        answer.noise = task.target.at(state.u[len(unknown) :])
+    for own in task.target.opened:
+        if own.limit is not None and is_far(own, getattr(answer.noise, own.name)):
+            found = _held(task, own, pulls, owned, unknown, answer)
+            if found[1] >= state.value - SAME:
+                return found
+    answer.effective = 1 - state.bend * state.covariance.diagonal()
+    answer.iterations = search.steps
+    errors = np.sqrt(np.maximum(np.linalg.pinv(-search.curvature(state), hermitian=True).diagonal(), 0.0))
+    scales = []
+    for k, (one, count) in enumerate(zip(unknown, search.effective(state), strict=True)):
+        if count < ZERO:
+            answer.notes.append(_nothing(one, task))
+        scale, error = (0.0, np.nan) if count < ZERO else (float(np.exp(state.u[k])), float(errors[k]))
+        scales.append(TermScale(one.output, one.name, one.label, scale, error))
+    if not search.arrived:
+        answer.converged = False
+        answer.notes.append(
+            f"Not converged: the evidence of the scales could still grow by {search.gain:.2g} nats after "
+            f"{search.steps} steps. State the scale of a term, or leave out terms that say the same."
+        )
+    task = replace(task, penalty=pulls.penalty(state.u[: len(unknown)]))
+    return _finished(task, answer, owned, scales), state.value
+
+
+def _held(
+    task: Task, own: Parameter, pulls: Pulls, owned: list[Owned], unknown: list[Owned], answer: Answer
+) -> tuple[Learned, float]:
+    """The same with a parameter of the noise at its limit."""
+    assert own.limit is not None
+    target = task.target.with_noise(task.target.noise.with_(**{own.name: own.limit.value}))
+    here = replace(task, target=target, engine=task.engine.with_target(target))
+    found, value = _learned(here, pulls, owned, unknown)
+    found.answer.at_limit = (*found.answer.at_limit, own.name)
+    found.answer.notes.append(at_limit_note(own, answer.noise))
+    return Learned(replace(task, penalty=found.task.penalty), found.answer, found.prior), value
+
+
+def _nothing(one: Owned, task: Task) -> str:
+    """What a scale of 0 means."""
+    on = f" for the {task.target.noise.modelled[one.output - 1]}" if one.output > 0 else ""
+    if not one.name:
+        return f"The data support no effect of the columns as they are{on}: the scale of their prior is 0."
+    what = f"{one.name}, {one.label}" if one.label else one.name
+    part = next(part for part in task.engine.design.schema.parts if isinstance(part, Part) and part.name == one.name)
+    if part.kind == "smooth":
+        return f"{what}: a straight line is enough{on}; the scale of its wiggles is 0."
+    if part.kind == "group":
+        return f"{what}: the levels do not differ{on}; the scale of their effects is 0."
+    return f"{what}: the data show no interaction{on}; its scale is 0."
+
+
+def _owned(task: Task, prior: Prior, standardize: bool | None) -> Iterator[Owned]:
+    """All priors, by row of coefficients; classes share them, as output -1."""
+    engine = task.engine
+    outputs = [-1] if engine.loss.classes > 1 else list(range(engine.loss.outputs))
+    plain = _plain_columns(engine)
+    for output in outputs:
+        yield from _of_columns(task, prior, standardize, plain, output)
+        start = 0
+        for part in engine.design.schema.parts:
+            count = len(part.coefficients)
+            if isinstance(part, Part):
+                for pull in part.pulls:
+                    on = np.zeros(engine.design.columns)
+                    on[start : start + count] = pull.on
+                    yield Owned(output, part.name, pull.label, on, pull.scale)
+            start += count
+
+
+def _of_columns(task: Task, prior: Any, standardize: bool | None, plain: Numbers, output: int) -> Iterator[Owned]:
+    """The prior that was stated for the coefficients of columns as they are."""
+    if isinstance(prior, Flat) or not plain.any():
+        return
+    if not isinstance(prior, Gaussian) or np.any(prior.loc):
+        raise ValueError(
+            f"beside smooth, group and interaction the prior of the other columns is Flat() or Gaussian(scale=...), "
+            f"about 0, but is {prior!r}"
+        )
+    units = plain.astype(float)
+    if standardize or (standardize is None and is_open(prior)):
+        units = plain * column_spreads(task.engine, task.target.w)
+    if is_open(prior):
+        yield Owned(output, "", "", units**2, None)
+        return
+    scale = np.asarray(prior.scale, float)
+    if scale.ndim and len(scale) != int(plain.sum()):
+        raise ValueError(
+            f"the prior must have one scale, or one for each of the {int(plain.sum())} coefficients of columns as they "
+            f"are, but has {len(scale)}"
+        )
+    on = np.zeros(len(plain))
+    on[plain] = (units[plain] / scale) ** 2
+    yield Owned(output, "", "", on, 1.0)
+
+
+def _plain_columns(engine: Memory) -> Numbers:
+    """Which coefficients are of columns as they are."""
+    return np.concatenate(
+        [
+            np.empty(0, bool),
+            *(np.full(len(part.coefficients), not isinstance(part, Part)) for part in engine.design.schema.parts),
+        ]
+    )
+
+
+def _native(engine: Memory, one: Owned) -> Numbers:
+    """Its precisions in the core's order."""
+    rows = np.zeros((engine.loss.outputs, engine.design.columns))
+    rows[slice(None) if one.output < 0 else one.output] = one.on
+    return engine.native(rows)
+
+
+def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> Numbers:
+    """The best of some of the rows, where there are many; else scales like the spread of y, and the noise that goes
+    with a fit under these.
+    """
+    some = _some(task)
+    if some is not task:
+        begin = _start(some, pulls, unknown)
+        found = Maximum(some, pulls).find(begin, ROUGH).u
+        least = begin[: len(unknown)] - np.log(FEWER)  # what some rows do not show, all may
+        return np.append(np.maximum(found[: len(unknown)], least), found[len(unknown) :])
+    usual = natural_scale(task)
+    sizes = np.array([usual if one.output <= 0 else 1.0 for one in unknown])
+    units = np.array([float(np.sqrt(np.median(row[row > 0]))) for row in pulls.on])
+    scales = np.log(sizes * np.where(units > 0, units, 1.0))
+    if not task.target.open:
+        return np.asarray(scales)
+    for _ in range(4):  # a prior so weak may leave a fit without an end
+        answer = solve(replace(task, penalty=pulls.penalty(scales)))
+        if answer.converged:
+            break
+        scales = scales - np.log(10)
+    return np.append(scales, task.target.raw_of(answer.noise))
+
+
+def _some(task: Task) -> Task:
+    """So many rows that the scales are nearly what all rows say; all if they are few."""
+    if task.engine.streamed:
+        return _some(task.in_memory())
+    rows = task.engine.rows
+    step = rows // max(SAMPLE, PER_COLUMN * task.engine.columns)
+    return task.taken(np.arange(0, rows, step)) if step >= LEAST_STEP else task
+
+
+def _finished(task: Task, answer: Answer, owned: list[Owned], found: list[TermScale]) -> Learned:
+    """With the prior on the coefficients as they are."""
+    engine, bend = task.engine, task.penalty.bend
+    answer.penalty = task.penalty
+    rows = bend[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
+    with np.errstate(divide="ignore"):
+        priors = [_as_prior(1 / np.sqrt(row)) for row in rows]
+    answer.priors = () if engine.loss.classes > 1 else tuple(priors[1:])
+    learned = iter(found)
+    answer.scales = tuple(
+        next(learned) if one.scale is None else TermScale(one.output, one.name, one.label, one.scale, np.nan)
+        for one in owned
+    )
+    return Learned(task, answer, priors[0])
+
+
+def _as_prior(scales: Numbers) -> Prior:
+    if np.isinf(scales).all():
+        return Flat()
+    return Gaussian(0.0, one_if_equal(scales) if np.isfinite(scales).all() else scales)

@@ -1,0 +1,156 @@
+"""Effects: what one term adds to the raw prediction, over its range, and how sure that is."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neglog.design.blocks import Basis, Block, Codes, Dense
+from neglog.design.design import Column, Gap, Schema
+from neglog.design.parts import Curve, Part
+from neglog.distributions.lazy import special
+from neglog.typing import Numbers
+
+if TYPE_CHECKING:
+    from neglog.results.fit import Fit
+
+POINTS = 100  # of a curve
+SQUARE = 30  # points of a surface, each way
+DRAWS = 10_000  # for simultaneous bands
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a term adds to the raw prediction.
+
+    x         where: numbers of a curve; names of levels; of a term of two columns a pair of arrays, one for each
+    estimate  what it adds there; a curve has the mean 0 over the rows of the fit
+    lower     the ends of its credible interval: of each point by itself, or of all at once
+    upper
+    """
+
+    name: str
+    kind: str
+    x: Any
+    estimate: Numbers
+    lower: Numbers
+    upper: Numbers
+    level: float
+
+
+def effect_of(fit: "Fit", name: str, at: Any, level: float, simultaneous: bool, of: str) -> Effect:
+    """`Fit.effect`."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, but is {level}")
+    if fit.noise.of_classes:
+        raise ValueError("a target of classes has as many effects of a term as classes; ask the coefficients")
+    part, places = _part(fit.schema, name)
+    outputs = ["location", *fit.noise.modelled]
+    if of not in outputs:
+        raise ValueError(f"of must be one of {', '.join(outputs)}, but is {of!r}")
+    x, base = _points(part, at)
+    matrix = _matrix(fit.schema, part, base)
+    coef = np.asarray(fit.outputs[1][outputs.index(of)])[places]
+    covariance = _covariance(fit, places, outputs.index(of), len(outputs))
+    estimate = matrix @ coef
+    spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
+    reach = _reach(matrix, covariance, spread, level) if simultaneous else float(special.ndtri(0.5 + 0.5 * level))
+    kind = part.kind
+    return Effect(name, kind, x, estimate, estimate - reach * spread, estimate + reach * spread, level)
+
+
+def _part(schema: Schema, name: str) -> tuple[Column | Part, Numbers]:
+    """The term of a name, or of the only term of a column, and where its coefficients are."""
+    start, found = 0, []
+    for part in schema.parts:
+        count = len(part.coefficients)
+        if not isinstance(part, Gap):
+            known = {part.name, *((part.inputs[0],) if isinstance(part, Part) and len(part.inputs) == 1 else ())}
+            if name in known:
+                found.append((part, np.arange(start, start + count)))
+        start += count
+    if schema.table is None:
+        raise ValueError("effects are of terms of a table; the columns of an array are its coefficients")
+    if not found:
+        names = [part.name for part in schema.parts if not isinstance(part, Gap)]
+        raise KeyError(f"there is no term {name!r}; there are {', '.join(names)}")
+    exact = [one for one in found if one[0].name == name]
+    return (exact or found)[0]
+
+
+def _points(part: Column | Part, at: Any) -> tuple[Any, dict[str, list[Block]]]:
+    """Where to look, and the columns of the table there."""
+    if isinstance(part, Column):
+        if part.levels is not None:
+            return list(part.levels), {part.name: [Codes(np.arange(len(part.levels), dtype=np.int32), part.levels)]}
+        if at is None:
+            raise ValueError(f"the effect of {part.name} is a straight line; say at=..., where to look")
+        x = np.atleast_1d(np.asarray(at, float))
+        return x, {part.name: [Dense.of(x[:, None])]}
+    codes = np.arange(part.levels, dtype=np.int32)
+    if not part.variables:
+        return list(part.level_names), {"": [Codes(codes, part.level_names)]}
+    if len(part.variables) == 2:
+        one, other = (_grid(variable, SQUARE) for variable in part.variables) if at is None else map(np.asarray, at)
+        if at is None:
+            one, other = (axis.ravel() for axis in np.meshgrid(one, other, indexing="ij"))
+        base = {v.column: [Dense.of(x[:, None])] for v, x in zip(part.variables, (one, other), strict=True)}
+        return (one, other), base  # type: ignore[return-value]
+    variable = part.variables[0]
+    x = _grid(variable, POINTS) if at is None else np.atleast_1d(np.asarray(at, float))
+    if not part.factors:
+        return x, {variable.column: [Dense.of(x[:, None])]}
+    labels = np.repeat(np.array(part.level_names, object), len(x))
+    whole = np.tile(x, part.levels)
+    own = Codes(np.repeat(codes, len(x)), part.factors[0][1])
+    return (labels, whole), {variable.column: [Dense.of(whole[:, None])], part.factors[0][0]: [own]}
+
+
+def _grid(variable: Any, count: int) -> Numbers:
+    if isinstance(variable, Curve):
+        return np.linspace(variable.spline.knots[0], variable.spline.knots[-1], count)
+    return np.asarray(variable.middle + variable.unit * np.linspace(-2, 2, count))
+
+
+def _matrix(schema: Schema, part: Column | Part, base: dict[str, list[Block]]) -> Numbers:
+    """The columns of the term at these points."""
+    if isinstance(part, Part) and part.variables:
+        block = part.block(base)
+        assert isinstance(block, Basis)
+        return block.values()
+    own = next(iter(base.values()))[0]
+    if isinstance(own, Codes):
+        return np.eye(len(own.codes))[:, int(isinstance(part, Column) and part.reference) :]
+    assert isinstance(own, Dense)
+    return own.values
+
+
+def _covariance(fit: "Fit", places: Numbers, output: int, outputs: int) -> Numbers:
+    """Of these coefficients of one row of them."""
+    whole = np.asarray(fit._information.covariance)
+    columns = len(whole) // outputs
+    own = output * columns + core_places(fit.schema, fit.has_intercept)[places]
+    return np.asarray(whole[np.ix_(own, own)])
+
+
+def core_places(schema: Schema, intercept: bool) -> Numbers:
+    """For each coefficient its place in the core's order: numbers, levels, curves."""
+    kinds = np.concatenate([np.empty(0, int), *(np.full(len(part.coefficients), _rank(part)) for part in schema.parts)])
+    places = np.empty(len(kinds), int)
+    places[np.argsort(kinds, kind="stable")] = np.arange(len(kinds)) + intercept
+    return places
+
+
+def _rank(part: Column | Gap | Part) -> int:
+    if isinstance(part, Part):
+        return 2 if part.variables else 1
+    return int(isinstance(part, Column) and part.levels is not None)
+
+
+def _reach(matrix: Numbers, covariance: Numbers, spread: Numbers, level: float) -> float:
+    """Standard deviations within which a whole curve lies with this probability: by draws."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    seen = spread > 0
+    draws = np.random.default_rng(0).standard_normal((DRAWS, root.shape[1])) @ (matrix[seen] @ root).T
+    return float(np.quantile(np.max(np.abs(draws) / spread[seen], axis=1, initial=0.0), level))
