@@ -1,6 +1,6 @@
 """The design: blocks of columns in the order of the coefficients, and the schema that gives new data the same order."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -83,6 +83,7 @@ class Schema:
     inputs: int
     table: tuple[Column, ...] | None = None
     terms: tuple[Column | Gap | Part, ...] | None = None
+    shares: Mapping[str, tuple[int, ...]] | None = None  # of the terms: those of "location" and of what is modelled
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -95,6 +96,15 @@ class Schema:
     def parts(self) -> tuple[Column | Gap | Part, ...]:
         """What stands side by side: the columns of a table, or its terms."""
         return (self.table or ()) if self.terms is None else self.terms
+
+    def kept(self, predictor: str) -> Array:
+        """Which coefficients the location has ("location"), or a parameter that is modelled: a mask."""
+        if self.shares is None:
+            return np.ones(self.columns, bool)
+        own = self.shares[predictor]
+        return np.concatenate(
+            [np.empty(0, bool), *(np.full(len(part.coefficients), k in own) for k, part in enumerate(self.parts))]
+        )
 
     @property
     def columns(self) -> int:
@@ -196,6 +206,7 @@ class Schema:
             "fill": None if table is None else [column.fill for column in table],
             "reference": flags if mixed else any(flags),
             **({} if self.terms is None else {"terms": [_part_to_json(part) for part in self.terms]}),
+            **({} if self.shares is None else {"shares": {name: list(own) for name, own in self.shares.items()}}),
         }
 
     @classmethod
@@ -214,7 +225,9 @@ class Schema:
         if terms is None:
             return cls(stored["columns"], table)
         own = {column.name: column for column in table}
-        return cls(stored["columns"], table, tuple(_part_from_json(part, own) for part in terms))
+        shares = stored.get("shares")
+        shares = None if shares is None else {name: tuple(places) for name, places in shares.items()}
+        return cls(stored["columns"], table, tuple(_part_from_json(part, own) for part in terms), shares)
 
 
 def _part_to_json(part: Column | Gap | Part) -> Any:
@@ -310,6 +323,7 @@ def read(
     rare: int = 0,
     weight: NDArray[Any] | None = None,
     terms: Any = None,
+    modelled: Mapping[str, Any] | None = None,
 ) -> Design:
     """X as a design: a NumPy array, a SciPy sparse matrix, a list of rows, or a dataframe that narwhals knows.
 
@@ -323,22 +337,23 @@ def read(
     those of a category are a level of their own.
 
     With `terms` the design is made of these: a list of names of columns and of `smooth`, `group` and `interaction`, or
-    "smooth", which chooses by the columns.
+    "smooth", which chooses by the columns. `modelled` has those of parameters of the noise that have terms of their
+    own, and None for those that have the location's.
     """
     source = _opened(X)
     if not isinstance(source, Table):
-        if terms is not None:
+        if terms is not None or any(own is not None for own in (modelled or {}).values()):
             raise TypeError("terms are of columns with names, but X is an array without; make a table of it")
         if missing == "impute":
             Design((source,), source.rows, source.columns, Schema(source.columns)).check_finite()
         return Design((source,), source.rows, source.columns, Schema(source.columns))
-    stated = stated_terms(terms)
-    if stated is not None:
-        check_columns(stated, source.names)
+    stated = TermsByPredictor.of(terms, modelled, source.names)
+    if stated is not None and stated.columns is not None:
+        check_columns(stated.columns, source.names)
         source = source.without(set(source.names) - set(stated.columns))
     gaps = {fault.column: fault.count for fault in source.gaps(source.names)} if missing == "impute" else {}
     kinds = _kinds(source, source.names, set(gaps))
-    grouped = set() if stated is None else {name for name in stated.grouped if kinds[name] == "numeric"}
+    grouped = {name for name in stated.grouped if kinds[name] == "numeric"} if stated is not None else set()
     source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical" or name in grouped])
     columns: list[Column] = []
     base: dict[str, list[Block]] = {}
@@ -370,33 +385,75 @@ def read(
                 f"{name}: {gaps[name]:,} missing values are the mean, {column.fill:.6g}, and a column says where"
             )
     schema = Schema(len(columns), tuple(columns))
-    if terms is not None:
+    if stated is not None:
         schema = with_terms(schema, stated, base, weight, notes)
     return Design(schema.blocks(base), source.rows, schema.columns, schema, notes=tuple(notes))
 
 
-def stated_terms(terms: Any) -> Terms | None:
-    """Terms that were stated; None if the columns are to be used as they are, or decide ("smooth")."""
-    return None if terms is None or (isinstance(terms, str) and terms == "smooth") else checked_terms(terms)
+@dataclass(frozen=True)
+class TermsByPredictor:
+    """The terms of the location, None for those that suit the columns, and of what is modelled, None for the same."""
+
+    location: Terms | None
+    modelled: Mapping[str, Terms | None]
+
+    @classmethod
+    def of(cls, terms: Any, modelled: Mapping[str, Any] | None, names: Sequence[str]) -> "TermsByPredictor | None":
+        """What was stated: a list, "smooth", or None for every column as it is. None if there are no terms at all."""
+        own = {name: None if one is None else checked_terms(one) for name, one in (modelled or {}).items()}
+        if terms is None:
+            return cls(Terms(tuple(names)), own) if any(one is not None for one in own.values()) else None
+        return cls(None if isinstance(terms, str) and terms == "smooth" else checked_terms(terms), own)
+
+    @property
+    def all(self) -> list[Terms]:
+        """All that were stated."""
+        return [one for one in (self.location, *self.modelled.values()) if one is not None]
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns that are needed, each once; None for all."""
+        if self.location is None:
+            return None
+        return list(dict.fromkeys(name for one in self.all for name in one.columns))
+
+    @property
+    def grouped(self) -> set[str]:
+        """The columns whose values are levels, whatever they hold."""
+        return {name for one in self.all for name in one.grouped}
 
 
 def with_terms(
     schema: Schema,
-    stated: Terms | None,
+    stated: TermsByPredictor,
     base: Mapping[str, list[Block]],
     weight: Any,
     notes: list[str],
     ends: Mapping[str, tuple[float, float]] | None = None,
 ) -> Schema:
-    """The schema with terms made for these rows, those that suit the columns if none are stated. A term that is a
-    column as it is, is that column. `ends` are those of columns of which these rows are but some.
+    """The schema with terms made for these rows. A term that is a column as it is, is that column. `ends` are those of
+    columns of which these rows are but some.
     """
     own = {column.name: column for column in schema.table or ()}
-    terms = chosen_terms(base) if stated is None else stated
-    made = [own[item] if isinstance(item, str) else built(item, base, weight, ends or {}, notes) for item in terms]
-    parts = [own[part] if isinstance(part, str) else part for part in made]
+    location = chosen_terms(base) if stated.location is None else stated.location
+    by_name = {str(item): item for one in (location, *stated.all) for item in one}
+    made = {
+        name: own[item] if isinstance(item, str) else built(item, base, weight, ends or {}, notes)
+        for name, item in by_name.items()
+    }
+    found = {name: own[part] if isinstance(part, str) else part for name, part in made.items()}
+    parts: list[Column | Gap | Part] = list(dict.fromkeys(found.values()))
     gaps = [Gap(name) for name, column in own.items() if column.fill is not None and column not in parts]
-    return replace(schema, terms=(*parts, *gaps))
+    whole = replace(schema, terms=(*parts, *gaps))
+    if not any(one is not None for one in stated.modelled.values()):
+        return whole
+    shares = {}
+    for predictor, one in {"location": location, **stated.modelled}.items():
+        items = location if one is None else one
+        places = [parts.index(found[str(item)]) for item in items]
+        places += [len(parts) + k for k, gap in enumerate(gaps) if gap.column in items.columns]
+        shares[predictor] = tuple(sorted(set(places)))
+    return replace(whole, shares=shares)
 
 
 def has_reference(before: list[Column], reference: bool, intercept: bool) -> bool:

@@ -318,8 +318,8 @@ def _interaction(item: Interaction, base: Base, weight: Any, ends: Ends) -> Part
     return Part(str(item), "interaction", tuple(variables), levels, pairs, item.scale)
 
 
-def check_columns(items: Terms, names: Sequence[str]) -> None:
+def check_columns(needed: Sequence[str], names: Sequence[str]) -> None:
     """Refuse terms of columns that are not there."""
-    absent = [name for name in items.columns if name not in names]
+    absent = [name for name in needed if name not in names]
     if absent:
         raise ValueError(f"terms name the columns {quoted(absent)}, but X has {quoted(names) or 'no columns'}")

@@ -52,7 +52,7 @@ def number_pieces(middle: float, unit: float) -> Pieces:
     return Pieces(np.empty(0), np.full(1, middle), polynomials, np.zeros(1, np.int32), 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spline:
     """The curve of one variable: its knots, and what makes a line and wiggles of B-splines."""
 
@@ -72,6 +72,12 @@ class Spline:
         firsts = np.concatenate([[0], np.arange(count), [count - 1]]).astype(np.int32)
         origins = np.concatenate([knots[:1], knots[:-1], knots[-1:]])
         return Pieces(knots, origins, np.ascontiguousarray(polynomials), firsts, count + 3)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spline) and self.knots == other.knots and np.array_equal(self.turn, other.turn)
+
+    def __hash__(self) -> int:
+        return hash(self.knots)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neglog.design.splines import LARGEST
+from neglog.distributions.parameters import ModelledBy
 
 SMOOTH_FROM = 11  # different numbers, from which on `terms="smooth"` makes a curve of them
 GROUP_FROM = 21  # levels, from which on it makes a group of a factor
@@ -84,7 +85,7 @@ Term = str | Smooth | Group | Interaction
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(ModelledBy):
     """A list of terms, such as those that predict one parameter of a noise."""
 
     items: tuple[Term, ...]

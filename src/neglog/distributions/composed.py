@@ -111,6 +111,9 @@ class Composed(Noise):
         modelled = tuple(name for name in self.modelled if f"_{name}" in names)
         if modelled:
             law.__dict__["_modelled"] = modelled
+        own_terms = {name: own for name, own in self.own_terms.items() if name in modelled}
+        if own_terms:
+            law.__dict__["_own_terms"] = own_terms
         return law
 
     def __repr__(self) -> str:

@@ -10,7 +10,7 @@ from neglog.distributions import arrays
 from neglog.distributions.base import Distribution
 from neglog.distributions.censored import Cells
 from neglog.distributions.link import LINKS, Link
-from neglog.distributions.parameters import LOG, MODEL, Parameter, Role, kept
+from neglog.distributions.parameters import LOG, MODEL, ModelledBy, Parameter, Role, kept
 from neglog.distributions.traits import Traits
 from neglog.typing import Array
 
@@ -46,14 +46,19 @@ class Noise(Distribution):
                 cls.spread = own.name
 
     def _state(self, **values: Any) -> None:
-        modelled = tuple(own.name for own in self._beside if isinstance(values[own.name], str))
+        modelled = tuple(own.name for own in self._beside if isinstance(values[own.name], str | ModelledBy))
+        own_terms = {name: values[name] for name in modelled if isinstance(values[name], ModelledBy)}
         for name in modelled:
-            if values[name] != MODEL:
+            if name not in own_terms and values[name] != MODEL:
                 owner = type(self).__name__
-                raise TypeError(f"{owner}: {name} must be a number, None or {MODEL!r}, not {values[name]!r}")
+                raise TypeError(
+                    f"{owner}: {name} must be a number, None, {MODEL!r} or terms(...), not {values[name]!r}"
+                )
         super()._state(**values | dict.fromkeys(modelled))
         if modelled:
             self.__dict__["_modelled"] = modelled
+        if own_terms:
+            self.__dict__["_own_terms"] = own_terms
         link = values["link"]
         name = link.name if isinstance(link, Link) else link
         if name not in self._links():
@@ -79,6 +84,12 @@ class Noise(Distribution):
         """The parameters that were stated as "model": predicted for each row, as the location is."""
         names: tuple[str, ...] = self.__dict__.get("_modelled", ())
         return names
+
+    @property
+    def own_terms(self) -> dict[str, ModelledBy]:
+        """What predicts those of them that were stated with terms of their own, by name."""
+        found: dict[str, ModelledBy] = self.__dict__.get("_own_terms", {})
+        return found
 
     # ---- what else is declared ---------------------------------------------------------------------------------------
 
@@ -279,12 +290,18 @@ class Noise(Distribution):
     @property
     def as_stated(self) -> dict[str, Any]:
         """The parameters by name, as a constructor takes them: "model" for those that are modelled."""
-        return self.parameters | dict.fromkeys(self.modelled, MODEL)
+        return self.parameters | dict.fromkeys(self.modelled, MODEL) | self.own_terms
 
     def unmodelled(self) -> Self:
         """The same noise with the modelled parameters merely unknown."""
-        other = self._replaced()
+        other = self.modelled_alike()
         other.__dict__.pop("_modelled", None)
+        return other
+
+    def modelled_alike(self) -> Self:
+        """The same noise with all modelled parameters as "model"."""
+        other = self._replaced()
+        other.__dict__.pop("_own_terms", None)
         return other
 
     def _predicted(self, raw: Any) -> tuple[Self, Any]:
@@ -301,7 +318,7 @@ class Noise(Distribution):
         text = super().__repr__()
         for name in self.modelled:
             for before in "( ":  # of the whole name
-                text = text.replace(f"{before}{name}=None", f"{before}{name}={MODEL!r}")
+                text = text.replace(f"{before}{name}=None", f"{before}{name}={self.own_terms.get(name, MODEL)!r}")
         return text if self.link.name == self.default_link else f"{text[:-1]}, link={self.link.name!r})"
 
     # ---- the kernel ------------------------------------------------------------------------------------------------

@@ -16,6 +16,10 @@ Value = Any
 MODEL = "model"  # in place of a number: the parameter is predicted for each row, as the location is
 
 
+class ModelledBy:
+    """In the place of "model": what says by which columns a parameter is predicted."""
+
+
 @dataclass(frozen=True)
 class Domain:
     """A set of admissible values and how to say it."""

@@ -21,6 +21,7 @@ from neglog.likelihood.task import Answer, Task, TermScale
 from neglog.typing import Numbers
 
 STRAIGHT = 1e-6  # of what a coefficient may be: the scale of one that is stated as 0
+ABSENT = 1e30  # the precision of a coefficient that an output does not have: it is 0
 ZERO = 1e-4  # effective coefficients that count as none
 SAMPLE = 5_000  # rows to begin with, or
 PER_COLUMN = 40  # for each column
@@ -41,7 +42,9 @@ class Owned:
 
 
 def has_priors(task: Task) -> bool:
-    """Whether a design has terms with priors of their own."""
+    """Whether a design has terms with priors of their own, or of some predictors only."""
+    if task.engine.design.schema.shares is not None:
+        return True
     return any(isinstance(part, Part) and part.pulls for part in task.engine.design.schema.terms or ())
 
 
@@ -56,6 +59,8 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
         np.zeros(engine.width),
     )
     on = np.array([_native(engine, one) for one in unknown]).reshape(len(unknown), engine.width)
+    absent = engine.native(~_kept(task))
+    fixed = np.where(absent > 0, ABSENT, fixed)
     pulls = Pulls(np.asarray(fixed), on, np.zeros(engine.width))
     if not unknown:
         task = replace(task, penalty=pulls.penalty(np.empty(0)))
@@ -129,13 +134,14 @@ def _owned(task: Task, prior: Prior, standardize: bool | None) -> Iterator[Owned
     engine = task.engine
     outputs = [-1] if engine.loss.classes > 1 else list(range(engine.loss.outputs))
     plain = _plain_columns(engine)
+    kept = _kept(task)
     for output in outputs:
-        yield from _of_columns(task, prior, standardize, plain, output)
+        yield from _of_columns(task, prior, standardize, plain & kept[output], output)
         start = 0
         for part in engine.design.schema.parts:
             count = len(part.coefficients)
             if isinstance(part, Part):
-                for pull in part.pulls:
+                for pull in part.pulls if kept[output, start] else ():
                     on = np.zeros(engine.design.columns)
                     on[start : start + count] = pull.on
                     yield Owned(output, part.name, pull.label, on, pull.scale)
@@ -166,6 +172,14 @@ def _of_columns(task: Task, prior: Any, standardize: bool | None, plain: Numbers
     on = np.zeros(len(plain))
     on[plain] = (units[plain] / scale) ** 2
     yield Owned(output, "", "", on, 1.0)
+
+
+def _kept(task: Task) -> Numbers:
+    """Which coefficients each output has, (outputs, columns)."""
+    schema, engine = task.engine.design.schema, task.engine
+    if schema.shares is None:
+        return np.ones((engine.loss.outputs, engine.design.columns), bool)
+    return np.stack([schema.kept(name) for name in ("location", *task.target.noise.modelled)])
 
 
 def _plain_columns(engine: Memory) -> Numbers:
@@ -222,9 +236,10 @@ def _finished(task: Task, answer: Answer, owned: list[Owned], found: list[TermSc
     """With the prior on the coefficients as they are."""
     engine, bend = task.engine, task.penalty.bend
     answer.penalty = task.penalty
+    answer.theta[bend >= ABSENT] = 0.0
     rows = bend[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
     with np.errstate(divide="ignore"):
-        priors = [_as_prior(1 / np.sqrt(row)) for row in rows]
+        priors = [_as_prior(1 / np.sqrt(row[own])) for row, own in zip(rows, _kept(task), strict=True)]
     answer.priors = () if engine.loss.classes > 1 else tuple(priors[1:])
     learned = iter(found)
     answer.scales = tuple(

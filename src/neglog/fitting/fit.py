@@ -111,6 +111,9 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    modelled = terms_of_modelled(noise)
+    if modelled:
+        noise = noise.modelled_alike()
     several = questions(noise)
     if several is not None:
         rows: dict[str, Any] = {**given, "missing": missing, "rare": rare, "intercept": intercept, "terms": terms}
@@ -129,6 +132,7 @@ def fit(
                 "missing": missing,
                 "rare": rare,
                 "terms": terms,
+                "modelled": modelled,
             }
             task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
             task.penalty = make_penalty(Flat() if task.engine.design.schema.terms else prior, task.engine)
@@ -137,7 +141,7 @@ def fit(
                 diagnose(task, answer, learned=is_open(stated))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
-            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms)
+            task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
@@ -148,6 +152,13 @@ def fit(
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
+
+
+def terms_of_modelled(noise: Any) -> dict[str, Any]:
+    """The terms of each modelled parameter, None for those of the location, if any has its own; else nothing."""
+    if not (isinstance(noise, Noise) and noise.own_terms):
+        return {}
+    return {name: noise.own_terms.get(name) for name in noise.modelled}
 
 
 def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
@@ -190,6 +201,7 @@ def prepare(
     missing: str = "error",
     rare: int = 0,
     terms: Any = None,
+    modelled: dict[str, Any] | None = None,
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
     _check_settings(prior, tol, max_iter)
@@ -202,7 +214,8 @@ def prepare(
     given = {**given, "offset": None if classes else given["offset"]}
     y, given = with_ends(y, given)
     own = not isinstance(noise, Noise) or noise.takes_intercept
-    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare, intercept or not own, terms)
+    made_of: dict[str, Any] = {"terms": terms, "modelled": modelled}
+    design, values = opened(X, y, given, labels, isinstance(prior, Flat), missing, rare, intercept or not own, made_of)
     intercept = intercept and own
     if isinstance(noise, Noise):
         check_columns(noise, design.columns)
@@ -243,7 +256,7 @@ def opened(
     missing: str,
     rare: int,
     intercept: bool = True,
-    terms: Any = None,
+    made_of: dict[str, Any] | None = None,
 ) -> tuple[Design, dict[str, Any]]:
     """X as a design and y and what goes with the rows as arrays, of the rows that are used."""
     if is_formula(y):
@@ -253,7 +266,7 @@ def opened(
         design = rest if intercept else _noting_references(rest)
     else:
         weight = values.get("sample_weight")
-        kinds: dict[str, Any] = {"reference": reference, "intercept": intercept, "terms": terms}
+        kinds: dict[str, Any] = {"reference": reference, "intercept": intercept, **(made_of or {})}
         design = read(rest, missing=missing, rare=rare, weight=weight, **kinds)
     before = row_count(X)
     if design.rows < before:

@@ -155,5 +155,5 @@ def coefficient_figure(fit: "Fit") -> str:
         drawing.axes.legend(frameon=False)
     drawing.axes.axvline(0.0, color=PALE, linewidth=1, zorder=0)
     drawing.axes.set(yticks=places, xlabel="coefficient, with its 95% interval")
-    drawing.axes.set_yticklabels([fit.names[j] for j in chosen])
+    drawing.axes.set_yticklabels([fit.schema.names[j] for j in chosen])
     return drawing.svg()

@@ -99,12 +99,18 @@ class Fit:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the coefficients."""
-        return self.schema.names
+        return self.names_of("location")
+
+    def names_of(self, predictor: str) -> tuple[str, ...]:
+        """The names of the coefficients of the location, or of a parameter that is modelled."""
+        names = self.schema.names
+        return names if self.schema.shares is None else tuple(np.array(names, object)[self.schema.kept(predictor)])
 
     @property
     def predictors(self) -> dict[str, Predictor]:
         """What predicts the location, and each parameter of the noise that was stated as "model", by name."""
-        return {"location": Predictor(self.intercept, self.coef, self.names, self.prior), **self._modelled}
+        own = getattr(self, "terms", None)
+        return {"location": Predictor(self.intercept, self.coef, self.names, self.prior, own), **self._modelled}
 
     @property
     def objective(self) -> float:
@@ -207,10 +213,14 @@ class Fit:
         modelled.
         """
         intercepts, coefs = np.atleast_1d(np.asarray(self.intercept, float)), np.atleast_2d(self.coef)
-        own = self._modelled.values()
+        own = self._modelled
         if not own:
             return intercepts, coefs
-        return np.append(intercepts, [one.intercept for one in own]), np.vstack([coefs, *(one.coef for one in own)])
+        rows = {"location": self.coef, **{name: one.coef for name, one in own.items()}}
+        whole = np.zeros((len(rows), self.schema.columns))
+        for row, (name, coef) in zip(whole, rows.items(), strict=True):
+            row[self.schema.kept(name)] = coef
+        return np.append(intercepts, [one.intercept for one in own.values()]), whole
 
     def prediction_engine(self, X: Any, offset: Any, exposure: Any, like: Memory | None = None) -> Memory:
         """Rows to predict for; in the coordinates of `like`, or in those of the columns as they are."""

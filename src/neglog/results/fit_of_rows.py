@@ -59,19 +59,21 @@ class FitOfRows(Fit):
         self._task, self._answer, self.prior = task, answer, prior
         intercepts, coefs = answer.engine.public(answer.theta)
         single = answer.engine.loss.classes == 1
-        self.coef = coefs[0] if single else coefs
+        self.schema = answer.engine.design.schema
+        self.coef = coefs[0, self.schema.kept("location")] if single else coefs
         self.intercept = float(intercepts[0]) if single else intercepts
         shift = 0.0 if answer.engine.intercept or not single else float(coefs[0] @ answer.engine.centre)
         self.noise = task.target.uncentred(answer.noise, shift) if shift else answer.noise
-        names = answer.engine.design.schema.names
         modelled = self.noise.modelled
         priors = answer.priors or (prior,) * len(modelled)
         parts = zip(modelled, intercepts[1:], coefs[1:], priors, strict=True) if modelled else ()
-        self._modelled = {name: Predictor(float(level), coef, names, own) for name, level, coef, own in parts}
+        self._modelled = {
+            name: Predictor(float(level), coef[self.schema.kept(name)], self.names_of(name), own, self._terms_of(k))
+            for k, (name, level, coef, own) in enumerate(parts, 1)
+        }
         self.converged, self.n_iter = answer.converged, answer.iterations
         self.certificate = answer.certificate
         design = answer.engine.design
-        self.schema = design.schema
         self.named = named or {}  # the columns of the table that served as y, offset and the like
         self.notes = list(design.notes)  # what was done to columns that could not be used as they were
 
@@ -163,17 +165,21 @@ class FitOfRows(Fit):
     @cached_property
     def terms(self) -> Terms:
         """One record for each term: its effective number of parameters, and the scale of its prior."""
-        return self._terms_of(0)
+        found = self._terms_of(0)
+        assert found is not None
+        return found
 
-    def _terms_of(self, output: int) -> Terms:
+    def _terms_of(self, output: int) -> Terms | None:
         answer, engine = self._answer, self._answer.engine
         effective = answer.effective
+        if effective is None and output:
+            return None
         if effective is None:
             effective = 1 - self._task.penalty.bend * self._information.covariance.diagonal()
         rows = effective[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
         own = rows.sum(axis=0) if engine.loss.classes > 1 else rows[output]
         scales = [one for one in answer.scales if one.output in (-1, output)]
-        return terms_of(self.schema, own, scales)
+        return terms_of(self.schema, own, scales, ("location", *self.noise.modelled)[output])
 
     @cached_property
     def _information(self) -> Information:

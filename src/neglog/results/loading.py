@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neglog.belief.standard_errors import Information
 from neglog.design.design import Schema
 from neglog.results.contrasts import Contrasts
@@ -58,7 +60,13 @@ def from_json(stored: dict[str, Any]) -> Fit:
     )
     names = state["schema"].names
     state["_modelled"] = {
-        name: Predictor(one["intercept"], as_array(one["coef"]), names, law_from_json(one["prior"]))
+        name: Predictor(
+            one["intercept"],
+            as_array(one["coef"]),
+            tuple(np.array(names, object)[state["schema"].kept(name)]),
+            law_from_json(one["prior"]),
+            Terms.from_json(one["terms"]) if "terms" in one else None,
+        )
         for name, one in stored.get("predictors", {}).items()
     }
     if "terms" in stored:

@@ -17,3 +17,4 @@ class Predictor:
     coef: Numbers
     names: tuple[str, ...]
     prior: Prior
+    terms: Any = None  # one record for each of its terms, as `Fit.terms` has them for the location

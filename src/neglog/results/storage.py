@@ -36,7 +36,12 @@ def to_json(fit: Any) -> dict[str, Any]:
     modelled = state.pop("_modelled")
     if modelled:
         parts["predictors"] = {
-            name: {"intercept": one.intercept, "coef": _plain(one.coef), "prior": law_to_json(one.prior)}
+            name: {
+                "intercept": one.intercept,
+                "coef": _plain(one.coef),
+                "prior": law_to_json(one.prior),
+                **({} if one.terms is None else {"terms": one.terms.to_json()}),
+            }
             for name, one in modelled.items()
         }
     return {

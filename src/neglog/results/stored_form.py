@@ -93,7 +93,10 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
     },
 }
 OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
-    "schema": {"terms": ("a list of names and objects", _list_of(lambda x: isinstance(x, str | dict)))},
+    "schema": {
+        "terms": ("a list of names and objects", _list_of(lambda x: isinstance(x, str | dict))),
+        "shares": ("lists of counts by name", _map_to(_list_of(_is_count))),
+    },
     "values": {"classes": ("an array", _is_array)},
     "contrasts": {"noise": ("numbers by name", _map_to(_is_number))},
 }
@@ -151,7 +154,9 @@ def check(stored: dict[str, Any]) -> None:
     if not isinstance(predictors, dict):
         raise ValueError(f"'predictors' must be an object, but is {_short(predictors)}")
     for name, one in predictors.items():
-        _check_part(f"predictors.{name}", one, PREDICTOR, {})
+        _check_part(f"predictors.{name}", one, PREDICTOR, {"terms": ("a list", lambda x: isinstance(x, list))})
+        for term in one.get("terms", []):
+            _check_part(f"predictors.{name}.terms", term, TERM, {})
         _check_law(one["prior"], f"predictors.{name}.prior")
     for term in _listed(stored.get("terms", []), "terms"):
         _check_part("terms", term, TERM, {})
@@ -256,10 +261,12 @@ def _check_sizes(stored: dict[str, Any]) -> None:
             raise ValueError("schema.reference must be one flag, or one for each of its columns")
         columns = Schema.from_json(schema).columns
     coef, errors = (np.array(x["array"], float) for x in (values["coef"], stored["information"]["coefficients"]))
-    others = [np.array(one["coef"]["array"], float).shape for one in stored.get("predictors", {}).values()]
-    if any(shape != (columns,) for shape in others):
-        raise ValueError(f"predictors must have one coefficient for each of {columns} columns, but have {others}")
-    if coef.shape[-1:] != (columns,) or errors.shape[-1:] != (columns,):
+    kept = _kept_counts(schema, columns, stored.get("predictors", {}))
+    others = {name: np.array(one["coef"]["array"], float).shape for name, one in stored.get("predictors", {}).items()}
+    if any(shape != (kept[name],) for name, shape in others.items()):
+        wanted = columns if "shares" not in schema else ", ".join(f"{kept[name]} ({name})" for name in others)
+        raise ValueError(f"predictors must have one coefficient for each of {wanted} columns, but have {others}")
+    if coef.shape[-1:] != (kept["location"],) or errors.shape[-1:] != (columns,):
         raise ValueError(
             f"it has {coef.shape[-1] if coef.ndim else 0} coefficients and {errors.shape[-1] if errors.ndim else 0} "
             f"standard errors for {columns} columns"
@@ -269,6 +276,17 @@ def _check_sizes(stored: dict[str, Any]) -> None:
         wanted = {"shares": (columns,), "factors": (columns,), "coefficients": errors.shape}
         if shapes != {**wanted, "intercepts": errors.shape[:1]}:
             raise ValueError(f"contrasts must have the shapes of the {columns} coefficients, but have {shapes}")
+
+
+def _kept_counts(schema: dict[str, Any], columns: int, predictors: dict[str, Any]) -> dict[str, int]:
+    """How many coefficients the location and each modelled parameter have."""
+    names = ["location", *predictors]
+    if "shares" not in schema:
+        return dict.fromkeys(names, columns)
+    if sorted(schema["shares"]) != sorted(names):
+        raise ValueError(f"schema.shares must be of {', '.join(names)}, but are of {', '.join(schema['shares'])}")
+    whole = Schema.from_json(schema)
+    return {name: int(whole.kept(name).sum()) for name in names}
 
 
 def _short(value: Any) -> str:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neglog.design.design import Column, Gap
+from neglog.design.parts import Part
 from neglog.distributions.lazy import special
 from neglog.printing import as_text
 from neglog.results.contrasts import shown
@@ -61,7 +63,11 @@ class Summary:
 
         percent = f"{100 * self.level:g}%"
         table = Table(
-            title=Text(f"{self.fit.noise!r}, prior {self.fit.prior!r}"),
+            title=Text(
+                f"{self.fit.noise!r}, prior {self.fit.prior!r}"
+                if self.fit.schema.terms is None
+                else repr(self.fit.noise)
+            ),
             caption=Text(self.fit.message),
             caption_justify="left",
         )
@@ -73,7 +79,10 @@ class Summary:
         yield table
         yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
         for name, predictor in self.fit.predictors.items():
-            if predictor.prior != self.fit.prior:
+            if self.fit.schema.terms is not None:
+                yield Text(f"\nTerms of the {name}" if self.fit.noise.modelled else "\nTerms")
+                yield predictor.terms
+            elif predictor.prior != self.fit.prior:
                 yield Text(f"The prior of the coefficients of the {name} is {predictor.prior!r}.")
         if self.contrasts:
             yield _about(self.fit)
@@ -93,22 +102,29 @@ def equation(fit: "Fit") -> str:
     left = fit.noise.traits.predicts.format(y=fit.named.get("y", "y"), **fit.noise.parameters)
     if fit.noise.link.name != "identity":
         left = f"{fit.noise.link.name}({left})"
-    columns = fit.schema.table
     terms = ["intercept"] * fit.has_intercept
     if "exposure" in fit.named:
         terms.insert(0, f"log({fit.named['exposure']})")
     if "offset" in fit.named:
         terms.insert(0, fit.named["offset"])
-    if columns is None:
-        own = list(fit.names)
-    else:
-        own = [c.name if c.levels is None else f"{c.name} ({len(c.levels)} levels)" for c in columns]
-    lines = [f"{left} = {' + '.join(terms + own) or '0'}"]
+    lines = [f"{left} = {' + '.join(terms + _right(fit, 'location')) or '0'}"]
     for name in fit.noise.modelled:
         scale = fit.noise.parameter(name).raw.name
         left = f"{scale}({name})" if scale else name
-        lines.append(f"{left} = {' + '.join(['intercept'] * fit.has_intercept + own)}")
+        lines.append(f"{left} = {' + '.join(['intercept'] * fit.has_intercept + _right(fit, name))}")
     return "\n".join(lines)
+
+
+def _right(fit: "Fit", predictor: str) -> list[str]:
+    """The terms of one predictor, factors with the number of their levels."""
+    schema = fit.schema
+    if schema.table is None:
+        return list(fit.names)
+    own = range(len(schema.parts)) if schema.shares is None else schema.shares[predictor]
+    parts = [schema.parts[k] for k in own]
+    counts = [len(c.levels) if isinstance(c, Column) and c.levels is not None else 0 for c in parts]
+    names = [c.coefficients[0] if isinstance(c, Gap) else c.name for c in parts]
+    return [f"{name} ({count} levels)" if count else name for name, count in zip(names, counts, strict=True)]
 
 
 def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[float]]:
@@ -127,11 +143,30 @@ def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[fl
     for k, label in enumerate(labels):
         if fit.has_intercept:
             add(f"{label}intercept", values.intercepts[k], values.intercept_errors[k])
-        for name, estimate, error in zip(fit.names, values.coefficients[k], values.errors[k], strict=True):
-            add(f"{label}{name}", estimate, error)
+        own = shown_coefficients(fit, k)
+        lines = zip(fit.schema.names, values.coefficients[k], values.errors[k], own, strict=True)
+        for name, estimate, error, is_shown in lines:
+            if is_shown:
+                add(f"{label}{name}", estimate, error)
     for name, (estimate, error) in values.noise.items():
         add(name, estimate, error)
     return names, estimates, errors
+
+
+def shown_coefficients(fit: "Fit", output: int) -> Any:
+    """Which coefficients have a line of their own: those of columns as they are, and of the straight lines of curves.
+    The others have their terms.
+    """
+    predictors = ["location"] * np.atleast_1d(fit.intercept).size + list(fit.noise.modelled)
+    kept = fit.schema.kept(predictors[output])
+    if fit.schema.terms is None:
+        return kept
+    own = []
+    for part in fit.schema.parts:
+        plain = np.full(len(part.coefficients), not isinstance(part, Part))
+        plain[0] |= isinstance(part, Part) and part.kind == "smooth"
+        own.append(plain)
+    return kept & np.concatenate([np.empty(0, bool), *own])
 
 
 def _about(fit: "Fit") -> str:

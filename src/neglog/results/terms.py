@@ -103,12 +103,15 @@ def _text(value: Any) -> str:
     return "" if np.isnan(value) else f"{value:.4g}"
 
 
-def terms_of(schema: Schema, effective: Numbers, scales: Iterable[TermScale]) -> Terms:
+def terms_of(schema: Schema, effective: Numbers, scales: Iterable[TermScale], predictor: str) -> Terms:
     """From what each coefficient of one row of them counts, and the scales of its priors."""
     scales = list(scales)
     out, start = [], 0
-    for part in schema.parts:
+    for number, part in enumerate(schema.parts):
         count = len(part.coefficients)
+        if schema.shares is not None and number not in schema.shares[predictor]:
+            start += count
+            continue
         own = [one for one in scales if one.term == _name(part)]
         out.append(
             Term(

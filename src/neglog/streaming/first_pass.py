@@ -10,7 +10,7 @@ import numpy as np
 
 from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
 from neglog.design.columns import MODES, check_target
-from neglog.design.design import Schema, stated_terms, with_terms
+from neglog.design.design import Schema, TermsByPredictor, with_terms
 from neglog.design.parts import check_columns as check_terms
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Flat
@@ -146,6 +146,7 @@ def open_source(
     rare: int,
     cache: Any = None,
     terms: Any = None,
+    modelled: Any = None,
 ) -> StreamedTask:
     """The task of a fit, its penalty still that of no prior."""
     if missing not in MODES:
@@ -153,9 +154,9 @@ def open_source(
     check_target({"y": y})
     named = _named(source, {**ends_of(y), **given})
     kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
-    stated = stated_terms(terms)
-    if stated is not None:
-        check_terms(stated, list(kinds))
+    stated = TermsByPredictor.of(terms, modelled, list(kinds))
+    if stated is not None and stated.columns is not None:
+        check_terms(stated.columns, list(kinds))
         kinds = {name: kind for name, kind in kinds.items() if name in stated.columns}
         numbers = sorted(name for name in stated.grouped if kinds[name] != "categorical")
         if numbers:
@@ -187,7 +188,7 @@ def open_source(
         place=source.where,
         weighted="sample_weight" in named,
     )
-    if terms is not None:
+    if stated is not None:
         schema = _with_terms(schema, stated, survey, named, notes)
     check_columns(noise, len(schema.names))
     intercept = intercept and noise.takes_intercept
