@@ -56,7 +56,7 @@ def check_cells(noise: Noise, cells: Cells, *, whole: bool) -> None:
     """Refuse what a fit refuses, but for kinks, since trees need no curvature; cells that are all open on one side only
     where these are all rows.
     """
-    refuse_without_cells(noise, kinks=True)
+    refuse_without_cells(noise)
     if whole:
         refuse_one_sided(cells)
     refuse_empty(noise, cells)
