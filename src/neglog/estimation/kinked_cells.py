@@ -34,6 +34,8 @@ MOST_NUMBERS = 30_000_000  # that these values may be
 ROUNDS = 40
 STEPS = 30  # of Newton's method on the plane
 SHORTER = (1.0, 0.5, 0.1, 0.01, 1e-3)  # lengths of steps that are tried
+DAMPED = 1e-6  # of the information of values, at least: what steps are held together by where nothing bends
+STIFFEST = 1e6  # of it, at most
 EXACT = 1e-8  # what may be left of the slopes, relative to what was summed
 SETTLED = 1e-9  # posterior standard deviations to the optimum on the plane
 STRAIGHT = 1e-10  # of the largest curvature: what is less is none
@@ -102,16 +104,15 @@ def solve_kinked_cells(task: Task, near: Answer | None = None) -> Answer:
     if not task.engine.width or not task.total(count_values):
         return _smooth(task, near)
     near, off = _blurry(task, near)
-    if not np.isfinite(near.theta).all():
-        return replace(near, converged=False)
     unit = 1 / np.sqrt(np.maximum(task.total(squared_columns), np.finfo(float).tiny))
     theta, v = near.theta, task.target.raw_of(near.noise)
-    band = BAND * off
+    band, damping, decrement = BAND * off, DAMPED, np.inf
     for count in range(ROUNDS):
         held = _held(task, theta, band)
         point = _at(task, theta, v, band, held)
         scale = task.target.at(v).scale
-        balance = None if held is None else _balance(point, held, scale)
+        stiff = damping * np.append((unit * scale) ** -2, np.full(len(v), task.target.total()))
+        balance = None if held is None else _balance(point, held, scale, stiff)
         if held is None or balance is None:
             break
         held = replace(held, u=balance.u / held.force(scale))
@@ -120,20 +121,23 @@ def solve_kinked_cells(task: Task, near: Answer | None = None) -> Answer:
             answer.iterations = near.iterations + count + 1
             answer.null = None if near.null is None else column_null(task)
             return answer
-        before = _value(task, theta, v)
+        before, decrement = _value(task, theta, v), float(np.sqrt(abs(balance.x @ point.hessian @ balance.x)))
         for length in SHORTER:
             moved = point.moved(length * balance.x)
             if moved is not None and _value(task, *moved) < before:
+                theta, v = moved
                 break
         else:
+            length = 0.0
+        if length == 1.0:
+            damping = max(damping / 10, DAMPED)
+        elif damping > STIFFEST:
             break
-        theta, v = moved
-        band *= 1.0 if length == 1.0 else 2.0
-    noise = task.target.at(v)
-    answer = replace(near, theta=theta, noise=noise, engine=task.engine.with_target(task.target.with_noise(noise)))
-    answer.converged = False
-    answer.iterations = near.iterations + count
-    return answer
+        else:
+            damping, band = (10 if length else 1000) * damping, 4 * band
+    noise, iterations = task.target.at(v), near.iterations + count
+    engine = task.engine.with_target(task.target.with_noise(noise))
+    return Answer(theta, noise, False, iterations, decrement, engine, task.penalty, near.null, stuck=True)
 
 
 # ---- the start -------------------------------------------------------------------------------------------------------
@@ -161,6 +165,9 @@ def _blurry(task: Task, near: Answer | None) -> tuple[Answer, float]:
     for _ in range(BLURRED):
         found = _smooth(replace(_blurred(task, half), tol=max(task.tol, 1e-2)), near)
         iterations += found.iterations
+        if not np.isfinite(found.theta).all() and near is not None:
+            found = near
+            break
         scale = found.noise.scale
         if half <= 1.01 * max(fine, 1e-3) * scale:
             break
@@ -228,12 +235,13 @@ def _at(task: Task, theta: Numbers, v: Numbers, band: float, held: Held | None) 
     return Point(theta, v, float(value), gradient, hessian)
 
 
-def _balance(point: Point, held: Held, scale: float) -> Balance | None:
-    """The minimum of the quadratic with the absolute terms as they are."""
+def _balance(point: Point, held: Held, scale: float, stiff: Numbers) -> Balance | None:
+    """The minimum of the quadratic, held together by these curvatures, with the absolute terms as they are."""
     r, force = held.y - held.X @ point.theta, held.force(scale)
     along = np.where(held.of_rows, -r, 0.0)  # what is divided by the scale changes with it
     A = np.column_stack([held.X, *([along] if len(point.v) else [])])
-    return least(_convex(point.hessian), point.gradient, Terms(A, r, force * held.above, force * held.below))
+    hessian = _convex(point.hessian) + np.diag(stiff)
+    return least(hessian, point.gradient, Terms(A, r, force * held.above, force * held.below))
 
 
 def _convex(hessian: Numbers) -> Numbers:
@@ -282,7 +290,7 @@ def _answer(task: Task, point: Point, held: Held, off: float) -> Answer:
 
 def _on_plane(task: Task, theta: Numbers, v: Numbers, held: Held, unit: Numbers) -> Point | None:
     """The minimum among the points where all residuals are zero, if there are such and Newton's method finds it."""
-    n = len(theta)
+    n, scale = len(theta), task.target.at(v).scale
     left, values, right = _decomposed(held.X * unit)
     rank = int(np.count_nonzero(values > RANK * np.max(values, initial=0.0)))
     kinked = np.zeros(n, bool)
@@ -295,7 +303,8 @@ def _on_plane(task: Task, theta: Numbers, v: Numbers, held: Held, unit: Numbers)
         return np.where(kinked, task.penalty.kink, theta)
 
     theta = onto(theta)
-    level = ROUNDING * float(np.max(np.abs(held.X) @ np.abs(theta) + np.abs(held.y), initial=0.0))
+    summed = np.abs(held.X) @ np.abs(theta) + np.abs(held.y)
+    level = ROUNDING * (float(np.max(summed, initial=0.0)) + scale)
     if np.any(np.abs(held.y - held.X @ theta) > level):
         return None
     along = np.zeros((n + len(v), n - rank + len(v)))
@@ -306,7 +315,7 @@ def _on_plane(task: Task, theta: Numbers, v: Numbers, held: Held, unit: Numbers)
         if not np.isfinite(point.value):
             return None
         step = newton_step(along.T @ point.hessian @ along, along.T @ point.gradient)
-        if not step.definite:
+        if not step.definite or step.leak > EXACT * np.sqrt(task.target.total()) / scale:
             return None
         following = None
         for length in SHORTER:

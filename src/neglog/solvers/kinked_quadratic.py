@@ -16,6 +16,7 @@ from neglog.typing import Numbers
 
 STEPS = 60
 SHARE = 0.99  # of the way to where a positive number vanishes
+ROUNDED = 1e-14  # of the distance between the slopes: nearer to one of them no number tells the distance
 CLOSE = 1e-13  # products, of those at the start, that are next to nothing
 
 
@@ -51,13 +52,13 @@ def least(hessian: Numbers, gradient: Numbers, terms: Terms) -> Balance | None:
         a, b = above - u, u + below
         mean = float(a @ p + b @ q) / (2 * len(r))
         first = mean if first is None else first
-        if mean <= CLOSE * first:
+        if mean <= CLOSE * first or np.any(np.minimum(a, b) <= ROUNDED * (above + below)):
             break
         weight = 1 / (p / a + q / b)
         system = System(hessian + (A * weight[:, None]).T @ A, A, weight, a, b, p, q)
         slopes, left = A.T @ u - gradient - hessian @ x, r - A @ x - p + q
         _, du, dp, dq = system.step(slopes, left, -a * p, -b * q)
-        length = system.longest(du, dp, dq)
+        length = min(1.0, system.longest(du, dp, dq))
         after = float((a - length * du) @ (p + length * dp) + (b + length * du) @ (q + length * dq)) / (2 * len(r))
         goal = mean * (after / mean) ** 3
         dx, du, dp, dq = system.step(slopes, left, goal - a * p + du * dp, goal - b * q - du * dq)
