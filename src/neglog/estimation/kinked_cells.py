@@ -1,8 +1,8 @@
 """Laplace noise, symmetric or not, with y in cells: the exact minimum, with its certificate.
 
 Values among the cells are blurred first, each to a cell of its own: all is smooth then, and Newton's method takes
-coefficients and scale at once. What is far from the solution so found stays on its side, and is a part of what is smooth;
-the values near it keep their kinks in a quadratic with absolute terms, whose minimum is the next point. It tells the
+coefficients and scale at once. Values far from the solution so found stay on their side, and are a part of what is
+smooth; those near it keep their kinks in a quadratic with absolute terms, whose minimum is the next point. It tells the
 values that the solution passes through. On the plane where these are hit exactly Newton's method ends. Multipliers that
 lie between the two slopes of each of them, and balance all other rows and the prior, prove it.
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from neglog.estimation.joint_newton import begin_of, solve_joint
 from neglog.estimation.open_directions import column_null
-from neglog.estimation.smooth import solve_general
+from neglog.estimation.smooth import solve_general, start
 from neglog.likelihood.joint import joint_engine
 from neglog.likelihood.kinked import KinkedCells
 from neglog.likelihood.task import Answer, Task
@@ -28,6 +28,8 @@ from neglog.typing import Numbers
 
 WIDEST = 0.5  # of the scale: half the width of the first cells
 NARROWER = 0.2  # from one round to the next
+FINEST = 1e-3  # of the scale: less is gained by narrower ones
+ROUGH = 1e-2  # posterior standard deviations from their optimum that do
 BLURRED = 6  # rounds at most
 BAND = 4.0  # times what predictions may be off by: values this near keep their kinks
 MOST_NUMBERS = 30_000_000  # that these values may be
@@ -107,37 +109,41 @@ def solve_kinked_cells(task: Task, near: Answer | None = None) -> Answer:
     unit = 1 / np.sqrt(np.maximum(task.total(squared_columns), np.finfo(float).tiny))
     theta, v = near.theta, task.target.raw_of(near.noise)
     band, damping, decrement = BAND * off, DAMPED, np.inf
-    for count in range(ROUNDS):
-        held = _held(task, theta, band)
-        point = _at(task, theta, v, band, held)
+    for count in range(1, ROUNDS + 1):
         scale = task.target.at(v).scale
+        held = _held(task, theta, band)
         stiff = damping * np.append((unit * scale) ** -2, np.full(len(v), task.target.total()))
-        balance = None if held is None else _balance(point, held, scale, stiff)
-        if held is None or balance is None:
+        point = _at(task, theta, v, band, held)
+        balance = _balance(point, held, scale, stiff)
+        if balance is None:
             break
-        held = replace(held, u=balance.u / held.force(scale))
-        answer = _finished(task, point, balance, held, unit)
+        answer = _finished(task, point, balance, replace(held, u=balance.u / held.force(scale)), unit)
         if answer is not None:
-            answer.iterations = near.iterations + count + 1
+            answer.iterations = near.iterations + count
             answer.null = None if near.null is None else column_null(task)
             return answer
-        before, decrement = _value(task, theta, v), float(np.sqrt(abs(balance.x @ point.hessian @ balance.x)))
-        for length in SHORTER:
-            moved = point.moved(length * balance.x)
-            if moved is not None and _value(task, *moved) < before:
-                theta, v = moved
-                break
-        else:
-            length = 0.0
+        decrement = float(np.sqrt(abs(balance.x @ point.hessian @ balance.x)))
+        theta, v, length = _lowered(task, point, balance.x)
         if length == 1.0:
             damping = max(damping / 10, DAMPED)
         elif damping > STIFFEST:
             break
         else:
             damping, band = (10 if length else 1000) * damping, 4 * band
-    noise, iterations = task.target.at(v), near.iterations + count
+    noise = task.target.at(v)
     engine = task.engine.with_target(task.target.with_noise(noise))
+    iterations = near.iterations + count
     return Answer(theta, noise, False, iterations, decrement, engine, task.penalty, near.null, stuck=True)
+
+
+def _lowered(task: Task, point: Point, step: Numbers) -> tuple[Numbers, Numbers, float]:
+    """Where a step, or a part of it, lowers the objective, and how much of it that is."""
+    before = _value(task, point.theta, point.v)
+    for length in SHORTER:
+        moved = point.moved(length * step)
+        if moved is not None and _value(task, *moved) < before:
+            return *moved, length
+    return point.theta, point.v, 0.0
 
 
 # ---- the start -------------------------------------------------------------------------------------------------------
@@ -153,29 +159,27 @@ def _smooth(task: Task, near: Answer | None) -> Answer:
 def _blurry(task: Task, near: Answer | None) -> tuple[Answer, float]:
     """The minimum with values as cells that are about as wide as predictions are uncertain; and that width."""
     target, n = task.target, task.engine.coefficients
-    fine = np.sqrt(max(n, 1) / max(target.total(), 1.0))
+    fine = np.sqrt(n / target.total())
     if near is not None:
         return near, fine * near.noise.scale
-    scale = target.noise.scale
-    if target.open:
-        begin = begin_of(task)
-        noise = target.at(begin[n:])
-        near, scale = Answer(begin[:n], noise, False, 0, np.inf, task.engine, task.penalty), noise.scale
-    half, iterations = WIDEST * scale, 0
+    theta = begin_of(task) if target.open else start(task)
+    noise = target.at(theta[n:])
+    near = Answer(theta[:n], noise, False, 0, np.inf, task.engine, task.penalty)
+    half, iterations = WIDEST * noise.scale, 0
     for _ in range(BLURRED):
-        found = _smooth(replace(_blurred(task, half), tol=max(task.tol, 1e-2)), near)
+        found = _smooth(replace(_blurred(task, half), tol=max(task.tol, ROUGH)), near)
         iterations += found.iterations
-        if not np.isfinite(found.theta).all() and near is not None:
-            found = near
+        if not np.isfinite(found.theta).all():
             break
-        scale = found.noise.scale
-        if half <= 1.01 * max(fine, 1e-3) * scale:
+        near, scale = found, found.noise.scale
+        if half <= 1.01 * max(fine, FINEST) * scale:
             break
         half *= NARROWER
-        if scale < half:  # it vanishes within cells that are too wide, and has to come back
-            found, scale = replace(found, noise=found.noise.estimated(scale=half)), half
-        half, near = max(min(half, WIDEST * scale), min(fine, WIDEST) * scale), found
-    return replace(found, iterations=iterations), max(fine * scale, half)
+        if target.open and scale < half:  # it vanishes within cells that are too wide, and has to come back
+            near = replace(near, noise=near.noise.estimated(scale=half))
+        scale = near.noise.scale
+        half = max(min(half, WIDEST * scale), min(fine, WIDEST) * scale)
+    return replace(near, iterations=iterations), max(fine * near.noise.scale, half)
 
 
 def _blurred(task: Task, half: float) -> Task:
@@ -192,13 +196,16 @@ def _blurred(task: Task, half: float) -> Task:
 # ---- values with their kinks -----------------------------------------------------------------------------------------
 
 
-def _held(task: Task, theta: Numbers, band: float) -> Held | None:
-    """The values within the band, and all that a Laplace prior holds; None if they are too many."""
+def _held(task: Task, theta: Numbers, band: float) -> Held:
+    """The values within the band, and all that a Laplace prior holds."""
     penalty, slopes = task.penalty, task.target.noise.kink_slopes
     count, *parts = task.total(rows_within, theta, band, MOST_NUMBERS // task.engine.width)
     X, y, weight, numbers = (np.concatenate(part) for part in parts)
     if len(y) < count:
-        return None
+        raise MemoryError(
+            f"an exact fit of {type(task.target.noise).__name__} noise would keep {count:,} of {task.engine.rows:,} "
+            "rows in memory, as many have the same y or are near it; use fewer rows, or StudentT or Huber noise"
+        )
     prior = np.flatnonzero(penalty.strength)
     above, below = (np.append(np.full(count, slope), np.ones(len(prior))) for slope in slopes)
     return Held(
@@ -213,14 +220,13 @@ def _held(task: Task, theta: Numbers, band: float) -> Held | None:
     )
 
 
-def _at(task: Task, theta: Numbers, v: Numbers, band: float, held: Held | None) -> Point:
+def _at(task: Task, theta: Numbers, v: Numbers, band: float, held: Held) -> Point:
     """All but the values that are this near to their predictions, and what of the prior is held."""
     penalty, n = task.penalty, len(theta)
     value, first, second, weight = task.total(sums_apart, theta, v, band)
     extra, pull = penalty.quadratic(theta)
     free = penalty.strength.copy()
-    if held is not None:
-        free[-1 - held.numbers[~held.of_rows]] = 0.0
+    free[-1 - held.numbers[~held.of_rows]] = 0.0
     gradient, hessian = first.copy(), second.copy()
     gradient[:n] += pull + free * np.sign(theta - penalty.kink)
     gradient[n:] += weight  # the log of the scale

@@ -265,7 +265,7 @@ class Ridge:
             objective.expected = True
         n = len(answer.theta)
         if isinstance(target, KinkedCells):
-            hessian = joint.curvature().matrix[:n, :n]
+            hessian: Numbers | None = joint.curvature().matrix[:n, :n]
         elif task.target.noise.takes_intercept:
             hessian = objective.at(answer.theta, True).hessian
         else:  # what takes its place is integrated as an intercept would be
