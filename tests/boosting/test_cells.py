@@ -157,7 +157,7 @@ def test_units_are_those_of_values(noise):
     np.testing.assert_allclose(np.stack(of_cells)[:, :-1], np.stack(of_values)[:, :-1], rtol=5e-3, atol=5e-3)
 
 
-# ---- kinks, whose cells no fit takes ---------------------------------------------------------------------------------
+# ---- kinks -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("noise", [nl.Laplace(), nl.Laplace(scale=0.5), nl.Log(nl.Laplace())], ids=repr)

@@ -29,7 +29,7 @@ class OfNoise:
         self._seen: Any = None
         self._cells: tuple[Numbers, Cells] | None = None
         if upper is not None:
-            refuse_without_cells(self.noise, kinks=True)
+            refuse_without_cells(self.noise)
 
     def __reduce__(self) -> Any:
         return type(self), (self.noise, self.upper)

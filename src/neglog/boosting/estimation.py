@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from neglog.boosting.kinked import best_start, log_spread_around
 from neglog.boosting.laws import open_parameters
 from neglog.boosting.observed import may_be
 from neglog.design.design import Design, Schema
@@ -22,9 +21,6 @@ def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noi
     """The noise with its open parameters at the maximum of the exact likelihood of y around the raw predictions."""
     if not open_parameters(noise):
         return noise
-    if _has_kinks(noise, y):  # and nothing open but its spread
-        columns = np.stack([raw, np.zeros(len(y))], axis=1)
-        return noise.estimated(**{str(noise.spread): float(np.exp(log_spread_around(noise, y, columns, weight)))})
     if noise.modelled:
         known = noise.unmodelled().with_(**{str(noise.spread): 1.0})
         found = _around(known, y, raw, weight)
@@ -38,8 +34,6 @@ def level_of(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> floa
     Trees fit the rows they were grown on too well, and so promise too small a spread for others: by a tenth or two.
     One factor for all rows is what a fit knows as a dispersion, with the predicted ones as precisions of the rows.
     """
-    if _has_kinks(noise, y):
-        return log_spread_around(noise, y, raw, weight)
     return float(np.log(getattr(_around(noise.unmodelled(), y, raw, weight), str(noise.spread))))
 
 
@@ -76,15 +70,6 @@ class Start:
         return scores
 
 
-@dataclass(frozen=True)
-class Null:
-    """What a start takes of an intercept-only fit, where no fit gives it."""
-
-    intercept: float
-    noise: Noise
-    message: str = ""
-
-
 def start_of(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | None) -> Start:
     """The intercept-only maximum likelihood under the noise, with the offset."""
     _refuse_without_maximum(noise, y, weight)
@@ -97,19 +82,11 @@ def start_of(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | Non
     return Start(intercept, noise)
 
 
-def start_fit(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | None) -> Null | Fit:
+def start_fit(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | None) -> Fit:
     """The intercept-only fit."""
-    if _has_kinks(noise, y):
-        intercept, log_spread = best_start(noise, y, weight, offset)
-        return Null(intercept, noise.unmodelled().estimated(**{str(noise.spread): float(np.exp(log_spread))}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a power at its edge is no reason not to start there
         return fit(no_columns(len(y)), y, noise.unmodelled(), sample_weight=weight, offset=offset)
-
-
-def _has_kinks(noise: Noise, y: Any) -> bool:
-    """Whether no fit takes these cells, because the noise has a kink."""
-    return isinstance(y, Cells) and not noise.smooth
 
 
 def no_columns(rows: int) -> Design:

@@ -53,10 +53,8 @@ def cells_of_labels(labels: Numbers, upper: Numbers) -> Cells:
 
 
 def check_cells(noise: Noise, cells: Cells, *, whole: bool) -> None:
-    """Refuse what a fit refuses, but for kinks, since trees need no curvature; cells that are all open on one side only
-    where these are all rows.
-    """
-    refuse_without_cells(noise, kinks=True)
+    """Refuse what a fit refuses; cells that are all open on one side only where these are all rows."""
+    refuse_without_cells(noise)
     if whole:
         refuse_one_sided(cells)
     refuse_empty(noise, cells)

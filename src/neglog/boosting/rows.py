@@ -131,7 +131,7 @@ def codes_of(labels: Numbers, classes: Numbers) -> Numbers:
 def labels_of(X: Any, y: Any, noise: Noise) -> Any:
     """Labels as they are for classes, as float64 for all other noises; cells as such."""
     if isinstance(y, Cells | NamedCells):
-        refuse_without_cells(noise, kinks=True)
+        refuse_without_cells(noise)
         ends = y.ends if isinstance(y, NamedCells) else {"y": y.lower, "upper": y.upper}
         return cells_of({what: np.asarray(column(X, end, what), np.float64) for what, end in ends.items()})
     raw = column(X, y, "y", numeric=False)

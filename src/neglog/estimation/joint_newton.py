@@ -49,7 +49,7 @@ def _answered(task: Task, near: Answer | None) -> Answer:
     """By Newton's method in coefficients and raw parameters."""
     target, n = task.target, task.engine.coefficients
     wide = replace(task, engine=_opened(task), penalty=_widened(task.penalty, len(target.open)))
-    begin = _begin(task) if near is None else np.append(near.theta, target.raw_of(near.noise))
+    begin = begin_of(task) if near is None else np.append(near.theta, target.raw_of(near.noise))
     minimise = minimise_smooth if task.penalty.smooth else minimise_absolute
     solution = minimise(wide, wide.objective(wide.engine), begin)
     if near is not None and not np.isfinite(solution.point.value):
@@ -95,12 +95,12 @@ def _widened(penalty: Penalty, count: int) -> Penalty:
 # ---- where to begin --------------------------------------------------------------------------------------------------
 
 
-def _begin(task: Task) -> Numbers:
+def begin_of(task: Task) -> Numbers:
     """Coefficients, and the best of some values of the open parameters there."""
     some = task.in_memory()
     if task.target.noise.modelled:
         flat = merely_open(some)
-        begun, columns = _begin(flat), some.engine.columns
+        begun, columns = begin_of(flat), some.engine.columns
         answer = as_predicted(task, flat, begun[:columns], flat.target.at(begun[columns:]))
         return np.append(answer.theta, task.target.raw_of(answer.noise))
     theta = _coefficients(some)

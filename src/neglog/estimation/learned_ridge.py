@@ -13,7 +13,9 @@ from neglog.engines.memory import Memory
 from neglog.estimation.absolute_evidence import AbsoluteEvidence
 from neglog.estimation.scale_search import Evidence, best_scale
 from neglog.estimation.solve import about_middle, solve
+from neglog.likelihood.accelerated import Absolutes
 from neglog.likelihood.joint import Joint
+from neglog.likelihood.kinked import KinkedCells
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.penalty import Penalty
 from neglog.solvers.systems import threads_for
@@ -178,7 +180,7 @@ class Ridge:
 
     def by_laplace(self) -> Learned:
         """One scale at the maximum of the evidence; several by the fixed point."""
-        if self.count == 1 and not self.task.target.bends:
+        if self.count == 1 and isinstance(self.task.target, Absolutes):
             return self._by_exact_fits()
         start = np.full(self.count, natural_scale(self.task))
         if self.task.target.noise.modelled:
@@ -262,7 +264,9 @@ class Ridge:
         if not task.objective(task.engine).steady:  # a curvature that jumps says little; its expectation does not
             objective.expected = True
         n = len(answer.theta)
-        if task.target.noise.takes_intercept:
+        if isinstance(target, KinkedCells):
+            hessian: Numbers | None = joint.curvature().matrix[:n, :n]
+        elif task.target.noise.takes_intercept:
             hessian = objective.at(answer.theta, True).hessian
         else:  # what takes its place is integrated as an intercept would be
             hessian = joint.curvature().matrix

@@ -10,6 +10,7 @@ from neglog.estimation.absolute import solve_absolute
 from neglog.estimation.absolute_in_pieces import solve_absolute_pieces
 from neglog.estimation.huber import solve_huber, solve_stated
 from neglog.estimation.joint_newton import solve_joint
+from neglog.estimation.kinked_cells import solve_kinked_cells
 from neglog.estimation.modelled_start import as_predicted
 from neglog.estimation.size import refuse_too_many
 from neglog.estimation.smooth import WIDE, answer_of, solve_general
@@ -17,6 +18,7 @@ from neglog.estimation.threshold import solve_threshold
 from neglog.estimation.tweedie_power import solve_power, solve_ridged
 from neglog.likelihood.accelerated import Absolutes, HuberTarget
 from neglog.likelihood.accelerators import merely_open
+from neglog.likelihood.kinked import KinkedCells
 from neglog.likelihood.task import Answer, Task
 from neglog.likelihood.tweedie import Compound
 from neglog.solvers.lasso import proximal_newton
@@ -49,6 +51,8 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
         return solve_ridged(task, theta, curvature)
     if isinstance(target, Absolutes):
         return solve_absolute_pieces(task) if isinstance(task, StreamedTask) else solve_absolute(task, near)
+    if isinstance(target, KinkedCells):
+        return solve_kinked_cells(task, near)
     if isinstance(target, HuberTarget) and target.noise.delta is None:
         return solve_threshold(task, target, near)
     if isinstance(target, HuberTarget) and not target.open:

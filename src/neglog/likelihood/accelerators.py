@@ -11,6 +11,7 @@ from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerated import Absolutes, Amounts, Binary, Classes, Counts, HuberTarget, LogSquares, Squares
 from neglog.likelihood.censored import Censored, refuse_one_sided
+from neglog.likelihood.kinked import KinkedCells
 from neglog.likelihood.modelled import Modelled, ModelledCells, check_modelled
 from neglog.likelihood.ordered import OrderedClasses
 from neglog.likelihood.targets import Target
@@ -49,7 +50,9 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None, *, who
     if isinstance(y, Cells):
         if whole:
             refuse_one_sided(y if w is None else y[w > 0])
-        of_cells = ModelledCells if noise.modelled else Censored
+        if whole and not noise.smooth and y.exact.all():  # which have a solver of their own
+            return make_target(noise, y.lower, w, p)
+        of_cells = ModelledCells if noise.modelled else Censored if noise.smooth else KinkedCells
         return of_cells(_single(noise), y, w, p)  # type: ignore[arg-type]
     if not noise.labelled and not all_finite(y):
         bad = np.flatnonzero(~np.isfinite(y))

@@ -80,17 +80,12 @@ class Censored(Target):
         return slopes[0], bends[0]
 
 
-def refuse_without_cells(noise: Any, *, kinks: bool = False) -> None:
-    """Refuse a noise, or a link, of which the core has no cells; and kinks, unless nobody minds them."""
+def refuse_without_cells(noise: Any) -> None:
+    """Refuse a noise, or a link, of which the core has no cells."""
     name = type(noise).__name__
     links = [] if noise.of_classes else _core.links(f"cells({noise._kernel()})")
     if not links:
         raise ValueError(f"{name} noise has no probabilities of cells that could be fitted; y must be values")
-    if not (noise.smooth or kinks):
-        raise ValueError(
-            f"{name} noise has a kink, and only its own exact solver, which takes values, finds its optimum; for cells "
-            "take StudentT or Huber noise"
-        )
     if noise.link.name not in links:
         raise ValueError(f"{name} noise takes cells with the link {links[0]!r} only, but has {noise.link.name!r}")
 

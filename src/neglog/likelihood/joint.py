@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neglog.engines.memory import Memory
+from neglog.likelihood.kinked import KinkedCells, information_sums
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.objective import Objective
@@ -88,6 +89,8 @@ class Joint:
     def curvature(self) -> Curvature:
         """At the fit, in theta and v at once."""
         theta, v, target = self.answer.theta, self.start, self.task.target
+        if isinstance(target, KinkedCells) and not target.bends:
+            return self._among_cells(theta, v)
         if not (len(v) and target.bends):
             return self._without_border(theta, v)
         matrix = self.task.total(joint_sums, theta, v, True)[2].copy()
@@ -104,6 +107,19 @@ class Joint:
             return Curvature(theta, v, point.hessian)
         border = self._pull(theta)[:, None]
         return Curvature(theta, v, np.block([[point.hessian, border], [border.T, np.full((1, 1), point.loss)]]))
+
+    def _among_cells(self, theta: Numbers, v: Numbers) -> Curvature:
+        """Where some rows are cells, which have second derivatives, and others are values under a loss with a kink."""
+        matrix, slopes, loss = self.task.total(information_sums, theta, v)
+        n = len(theta)
+        matrix = matrix.copy()
+        matrix[np.diag_indices(n)] += self.task.penalty.bend
+        if len(v):
+            border = self._pull(theta) + slopes[:n]  # which the values balance
+            matrix[:n, n] += border
+            matrix[n, :n] += border
+            matrix[n, n] += loss
+        return Curvature(theta, v, matrix)
 
     def _pull(self, theta: Numbers) -> Numbers:
         """The gradient of the prior, which that of the loss balances at the optimum: what the log of a scale that

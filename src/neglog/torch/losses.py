@@ -68,8 +68,8 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
     row of weight 0 is not looked at, so that missing labels can be masked. Where eta is outside the domain of the link
     the nll is infinite and passes no gradient.
 
-    y may be cells, known to lie between two ends, under every noise and link that `nl.fit` takes them with, and kinked
-    noises: `loss(eta, lower, upper=upper)`, in which equal ends are an observed value and infinite ones censoring, or
+    y may be cells, known to lie between two ends, under every noise and link that `nl.fit` takes them with:
+    `loss(eta, lower, upper=upper)`, in which equal ends are an observed value and infinite ones censoring, or
     `loss(eta, nl.censored(lower, upper))`. A cell costs -log of its probability. That and its derivatives come from the
     native core, in float64 on the CPU, wherever the tensors are; ends pass no gradient, and torch.func takes no cells.
 
