@@ -244,6 +244,8 @@ def _rows_of(task: Task) -> "Rows":
 class Rows:
     """Any noise: a fit at each u, and one more pass for its derivatives."""
 
+    expected = False  # whether the information of a row takes the place of its curvature
+
     def __init__(self, task: Task) -> None:
         self.task = task
 
@@ -261,10 +263,11 @@ class Rows:
         else:
             n = len(penalty.bend)
             answer = solve(stated, near.answer, near.matrix[:n, :n] + np.diag(penalty.bend))
-        if task.engine.loss.classes > 1:
+        if not task.target.open and not task.target.noise.modelled:  # constants make no difference
+            phi = getattr(target.dispersion(), "dispersion", 1.0)
             value, _, matrix = stated.engine.evaluate(answer.theta, True)
             assert matrix is not None
-            return answer, value, np.empty(0), matrix
+            return answer, value / phi, np.empty(0), matrix / phi
         value, gradient, matrix = task.total(joint_sums, answer.theta, v, True)
         more, slopes, bends = task.target.remainder(v, task)
         n = len(answer.theta)
@@ -275,11 +278,11 @@ class Rows:
     def third(self, state: State) -> tuple[Numbers, Numbers]:
         """Of tr(C H): its slope along each coefficient, and along each of v."""
         v = state.u[len(state.u) - len(self.task.target.open) :]
-        found = self.task.total(third_sums, state.answer.theta, v, state.covariance)
+        found = self.task.total(third_sums, state.answer.theta, v, state.covariance, self.expected)
         return found[: len(state.bend)], found[len(state.bend) :]
 
 
-def third_sums(task: Task, theta: Numbers, v: Numbers, covariance: Numbers) -> Numbers:
+def third_sums(task: Task, theta: Numbers, v: Numbers, covariance: Numbers, expected: bool) -> Numbers:
     """The slopes of tr(C H) along the coefficients and along v, over the rows of a task: third derivatives of each
     row's nll times the covariance of its predictions.
     """
@@ -288,17 +291,17 @@ def third_sums(task: Task, theta: Numbers, v: Numbers, covariance: Numbers) -> N
     weight = 1.0 if target.w is None else target.w
     eta = engine.predict(theta).reshape(engine.rows, -1)
     leverage = _leverages(engine, covariance, outputs)
-    bends = _bends(target, eta, v)
+    bends = _bends(target, eta, v, expected)
     out = []
     for k in range(outputs):
         step = np.zeros(outputs)
         step[k] = _step(bends[:, k, k], target.noise.link.name)
-        change = _difference(lambda t, step=step: _bends(target, eta + t * step, v)) / step[k]
+        change = _difference(lambda t, step=step: _bends(target, eta + t * step, v, expected)) / step[k]
         out.append(engine.transposed(weight * np.einsum("ikl,ikl->i", leverage, change)))
     for k in range(len(v)):
         step = np.zeros(len(v))
         step[k] = DIFFERENCE
-        change = _difference(lambda t, step=step: _bends(target, eta, v + t * step)) / DIFFERENCE
+        change = _difference(lambda t, step=step: _bends(target, eta, v + t * step, expected)) / DIFFERENCE
         out.append(np.sum(weight * np.einsum("ikl,ikl->i", leverage, change), keepdims=True))
     return np.concatenate(out)
 
@@ -314,12 +317,15 @@ def _leverages(engine: Any, covariance: Numbers, outputs: int) -> Numbers:
     return out
 
 
-def _bends(target: Target, eta: Numbers, v: Numbers) -> Numbers:
-    """Second derivatives of each row's nll in its predictions, (rows, outputs, outputs)."""
+def _bends(target: Target, eta: Numbers, v: Numbers, expected: bool = False) -> Numbers:
+    """Second derivatives of each row's nll in its predictions, (rows, outputs, outputs); or their expectation."""
     noise, modelled = target.at(v), target.noise.modelled
     if noise.of_classes:
         p = special.softmax(eta, axis=1)
         return np.asarray(p[:, :, None] * (np.eye(eta.shape[1]) - p[:, None, :]))
+    if expected:
+        location = np.ascontiguousarray(eta[:, 0])
+        return np.asarray(_information(target, noise, location))[:, None, None]
     if not modelled:
         return np.asarray(target.row_slopes(noise, np.ascontiguousarray(eta[:, 0]))[1])[:, None, None]
     law = noise.given(eta).with_precision(target.p)
@@ -332,6 +338,11 @@ def _bends(target: Target, eta: Numbers, v: Numbers) -> Numbers:
             high, low = max(a, b), min(a, b)
             out[:, i, j] = pairs[high * (high + 1) // 2 + low]
     return out
+
+
+def _information(target: Target, noise: Any, eta: Numbers) -> Numbers:
+    """What each row is expected to say about its prediction."""
+    return np.asarray(noise.with_precision(target.p).gradient_hessian(target.raw, eta, expected=True)[1])
 
 
 def _step(bends: Numbers, link: str) -> float:
@@ -348,23 +359,24 @@ def _difference(function: Any) -> Numbers:
 
 
 class Jumping(Rows):
-    """Huber's noise, whose curvature jumps with the coefficients: its expectation knows the scale alone."""
+    """Huber's noise, whose curvature jumps with the coefficients: its expectation does not."""
+
+    expected = True
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
         """The fit, with the information of the rows in the place of a curvature."""
         answer, nll, slopes, matrix = super().fit(penalty, v, near)
-        target, n = self.target(v), len(answer.theta)
-        eta = self.task.engine.predict(answer.theta)
-        information = target.noise.with_precision(target.p).gradient_hessian(target.raw, eta, expected=True)[1]
-        weight = np.ascontiguousarray(information if target.w is None else information * target.w)
-        matrix[:n, :n] = self.task.engine.with_rows(np.zeros(len(eta)), weight).moments()[:n, :n]
+        n = len(answer.theta)
+        matrix[:n, :n] = self.task.total(information_sums, answer.theta, v)
         return answer, nll, slopes, matrix
 
-    def third(self, state: State) -> tuple[Numbers, Numbers]:
-        """Information goes with the inverse square of the scale."""
-        n = len(state.bend)
-        trace = float(np.sum(state.covariance * state.matrix[:n, :n]))
-        return np.zeros(n), np.full(len(state.slopes), -2 * trace)
+
+def information_sums(task: Task, theta: Numbers, v: Numbers) -> Numbers:
+    """The information of the rows about the coefficients."""
+    target, engine = task.target, task.engine
+    own = _information(target, target.at(v), engine.predict(theta))
+    weight = np.ascontiguousarray(own if target.w is None else own * target.w)
+    return engine.with_rows(np.zeros(engine.rows), weight).moments()[:-1, :-1]
 
 
 class Kinked(Jumping):
@@ -384,7 +396,7 @@ class Kinked(Jumping):
         return filled, nll, np.full(len(v), target.total() - loss), matrix
 
 
-class Squares(Jumping):
+class Squares(Rows):
     """Gaussian noise: everything from one Gram matrix."""
 
     def __init__(self, task: Task) -> None:
@@ -421,3 +433,9 @@ class Squares(Jumping):
         border = -2 * (self.gram[:n, :n] @ whole[:n] / variance - right)
         joint = np.block([[matrix, border[:, None]], [border[None], np.full((1, 1), 2 * squares)]])
         return answer, nll, np.array([self.total - squares]), joint
+
+    def third(self, state: State) -> tuple[Numbers, Numbers]:
+        """The curvature knows the scale alone."""
+        n = len(state.bend)
+        trace = float(np.sum(state.covariance * state.matrix[:n, :n]))
+        return np.zeros(n), np.full(len(state.slopes), -2 * trace)
