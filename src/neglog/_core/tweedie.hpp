@@ -60,6 +60,13 @@ class JumpSeries {
 
   private:
     static constexpr std::size_t most_nodes = 256, table_size = 1024;
+    struct Nodes {  // j = lambda + offset, their exponents and D(j); of S(nu j) the derivatives in nu, where a table has them
+        double first, step;
+        std::size_t count;
+        const double *slope = nullptr, *bend = nullptr;
+        double exponent[most_nodes], divergence[most_nodes];
+        double offset(std::size_t k) const { return first + static_cast<double>(k) * step; }
+    };
     // Filled as far as needed: S(j) + S(nu j), the exponent at lambda = 1 up to (1 + nu) lambda, and of S(nu j) the derivatives in nu.
     // Plain arrays, since a std::vector compiled here for AVX could be linked into the baseline.
     std::size_t filled_ = 1, differentiated_ = 1;
@@ -100,32 +107,37 @@ class JumpSeries {
         const double log_lambda = std::log(lambda);
         const auto count = static_cast<std::size_t>(high - low) + 1;
         const double peak_j = likeliest(low, lambda, log_lambda);
-        double exponent[most_nodes];
+        const bool known = high < table_size;
+        Nodes nodes{low - lambda, 1.0, count};
         double peak;
-        if (high < table_size) {
+        if (known) {
             extend_tables<order>(high);
-            const double* level = level_ + static_cast<std::size_t>(low);
-            const double* stirling = stirling_ + static_cast<std::size_t>(low);
-            const double rise = steepness * log_lambda;
+            const auto first = static_cast<std::size_t>(low);
+            const double *level = level_ + first, *stirling = stirling_ + first;
+            const double rise = steepness * log_lambda, less = 1.0 / steepness;
+            nodes.slope = slope_ + first, nodes.bend = bend_ + first;
             if (high * (std::fabs(rise) + steepness) < 3000.0) {  // too small for the subtractions below to lose digits
                 peak = level_[static_cast<std::size_t>(peak_j)] + peak_j * rise;
-                for (std::size_t k = 0; k < count; ++k) exponent[k] = level[k] + (low + static_cast<double>(k)) * rise - peak;
+                for (std::size_t k = 0; k < count; ++k) nodes.exponent[k] = level[k] + (low + static_cast<double>(k)) * rise - peak;
+                for (std::size_t k = 0; k < count && order > 0; ++k)
+                    nodes.divergence[k] = lambda - (level[k] + stirling[k]) * less - (low + static_cast<double>(k)) * log_lambda;
                 peak -= steepness * lambda;
             } else {
                 peak = -stirling_[static_cast<std::size_t>(peak_j)] - steepness * divergence(peak_j, lambda, log_lambda);
-                for (std::size_t k = 0; k < count; ++k)
-                    exponent[k] = -stirling[k] - steepness * divergence(low + static_cast<double>(k), lambda, log_lambda) - peak;
+                for (std::size_t k = 0; k < count; ++k) {
+                    nodes.divergence[k] = divergence(low + static_cast<double>(k), lambda, log_lambda);
+                    nodes.exponent[k] = -stirling[k] - steepness * nodes.divergence[k] - peak;
+                }
             }
         } else {
             peak = -stirling(peak_j) - steepness * divergence(peak_j, lambda, log_lambda);
             for (std::size_t k = 0; k < count; ++k) {
                 const double j = low + static_cast<double>(k);
-                exponent[k] = -stirling(j) - steepness * divergence(j, lambda, log_lambda) - peak;
+                nodes.divergence[k] = divergence(j, lambda, log_lambda);
+                nodes.exponent[k] = -stirling(j) - steepness * nodes.divergence[k] - peak;
             }
         }
-        const bool known = high < table_size;
-        const std::size_t first = known ? static_cast<std::size_t>(low) : 0;
-        return collect<order>(exponent, count, low - lambda, 1.0, lambda, log_lambda, peak, known ? slope_ + first : nullptr, bend_ + first);
+        return collect<order>(nodes, lambda, peak);
     }
 
     // A wide bump: nodes at a stride, the trapezoidal rule. They are counted from lambda, beside which their distance may round.
@@ -134,45 +146,42 @@ class JumpSeries {
         const double log_lambda = std::log(lambda);
         const double step = 0.7 * sigma;
         const double first = below < lambda ? -below : 0.5 * step - lambda;
-        const auto count = static_cast<std::size_t>((above - first) / step) + 1;
         const double peak = -stirling(lambda);
-        double exponent[most_nodes];
-        for (std::size_t k = 0; k < count; ++k) {
-            const double offset = first + static_cast<double>(k) * step, x = lambda + offset;
-            exponent[k] = -stirling(x) - steepness * divergence(offset, x, lambda, log_lambda) - peak;
+        Nodes nodes{first, step, static_cast<std::size_t>((above - first) / step) + 1};
+        for (std::size_t k = 0; k < nodes.count; ++k) {
+            const double offset = nodes.offset(k), x = lambda + offset;
+            nodes.divergence[k] = divergence(offset, x, lambda, log_lambda);
+            nodes.exponent[k] = -stirling(x) - steepness * nodes.divergence[k] - peak;
         }
-        JumpSum result = collect<order>(exponent, count, first, step, lambda, log_lambda, peak, nullptr, nullptr);
+        JumpSum result = collect<order>(nodes, lambda, peak);
         result.log_sum += std::log(step);
         return result;
     }
 
-    // `slopes` and `bends` are those of S(nu j) at the nodes, if they are known
     template <int order>
-    JumpSum collect(const double* exponent, std::size_t count, double first, double step, double lambda, double log_lambda, double peak,
-                    const double* slopes, const double* bends) const {
+    JumpSum collect(const Nodes& nodes, double lambda, double peak) const {
         double weight[most_nodes];
-        for (std::size_t k = 0; k < count; ++k) weight[k] = exp(exponent[k]);
+        for (std::size_t k = 0; k < nodes.count; ++k) weight[k] = exp(nodes.exponent[k]);
         double total = 0.0;
-        for (std::size_t k = 0; k < count; ++k) total += weight[k];
+        for (std::size_t k = 0; k < nodes.count; ++k) total += weight[k];
         JumpSum result{peak + std::log(total)};
         if constexpr (order > 0) {
-            double shape[most_nodes], jumps = 0.0, slope_sum = 0.0, divergence_sum = 0.0, bend_sum = 0.0;
-            for (std::size_t k = 0; k < count; ++k) {
-                const double offset = first + static_cast<double>(k) * step, x = lambda + offset;
-                const double d = divergence(offset, x, lambda, log_lambda), s = slopes ? slopes[k] : slope(x);
-                weight[k] /= total;
-                shape[k] = s + d;
-                jumps += weight[k] * offset, slope_sum += weight[k] * s, divergence_sum += weight[k] * d;
-                if constexpr (order > 1) bend_sum += weight[k] * (slopes ? bends[k] : bend(x));
+            const double part = 1.0 / total;
+            double shape[most_nodes], jumps = 0.0, slopes = 0.0, divergences = 0.0, bends = 0.0;
+            for (std::size_t k = 0; k < nodes.count; ++k) {
+                const double x = lambda + nodes.offset(k), own = nodes.slope ? nodes.slope[k] : slope(x);
+                weight[k] *= part;
+                shape[k] = own + nodes.divergence[k];
+                jumps += weight[k] * nodes.offset(k), slopes += weight[k] * own, divergences += weight[k] * nodes.divergence[k];
+                if constexpr (order > 1) bends += weight[k] * (nodes.bend ? nodes.bend[k] : bend(x));
             }
-            result.excess_jumps = jumps, result.shape_slope = slope_sum, result.divergence = divergence_sum;
+            result.excess_jumps = jumps, result.shape_slope = slopes, result.divergence = divergences, result.shape_bend = bends;
             if constexpr (order > 1) {
                 double of_jumps = 0.0, of_shape = 0.0, of_both = 0.0;
-                for (std::size_t k = 0; k < count; ++k) {
-                    const double more = first + static_cast<double>(k) * step - jumps, other = shape[k] - (slope_sum + divergence_sum);
+                for (std::size_t k = 0; k < nodes.count; ++k) {
+                    const double more = nodes.offset(k) - jumps, other = shape[k] - (slopes + divergences);
                     of_jumps += weight[k] * more * more, of_shape += weight[k] * other * other, of_both += weight[k] * more * other;
                 }
-                result.shape_bend = bend_sum;
                 result.jumps_variance = of_jumps, result.shape_variance = of_shape, result.covariance = of_both;
             }
         }

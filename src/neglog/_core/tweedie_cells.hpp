@@ -17,9 +17,14 @@ struct LogTweedieFormula {  // raw: power, log dispersion
     static constexpr std::size_t parameters = 2;
     template <class T, class P>
     static auto row(double log_y, const T& t, const P* raw) {
+        return divergence(log_y, t, raw) + compound_normaliser(log_y, raw[0], raw[1]) - log_y;
+    }
+    // Half the deviance over the dispersion. By Chernoff's bound at most e^-divergence lies beyond y, seen from the mean.
+    template <class T, class P>
+    static auto divergence(double log_y, const T& t, const P* raw) {
         const auto above = 2.0 - raw[0], below = raw[0] - 1.0, more = log_y - t;
-        const auto deviance = excess_of_log(-above * more) * reciprocal(above) + excess_of_log(below * more) * reciprocal(below);
-        return exp(above * log_y - raw[1]) * deviance + compound_normaliser(log_y, raw[0], raw[1]) - log_y;
+        const auto relative = excess_of_log(-above * more) * reciprocal(above) + excess_of_log(below * more) * reciprocal(below);
+        return exp(above * log_y - raw[1]) * relative;
     }
     // About the mean of what is not 0, as wide as a sum of the usual number of jumps is, or one
     static Path path(double t, const double* raw) {
@@ -61,23 +66,16 @@ struct TweedieFormula {  // raw: power, log dispersion
         return exp(log_mean_jumps(t, raw));
     }
 
-    // Powers that are other laws, of which the power itself has no derivative; nor has the step of a lattice at power 1
+    // Powers that are other laws. They stand alone, so that there is nothing along which the power itself could be differentiated.
     template <class J>
     static J isolated(double lower, double upper, const J& t, const J* raw) {
         const double power = raw[0].value, dispersion = std::exp(raw[1].value);
         const J log_scale = 0.5 * raw[1], log_shape = -raw[1];
-        J out = J::constant(nan_value);
-        if (power == 0) out = Cells<GaussianFormula>::nll(lower, upper, exp(t), &log_scale);
-        if (power == 1) out = Cells<PoissonFormula>::nll(steps(lower, dispersion), steps(upper, dispersion), t - raw[1], raw);
-        if (power == 2) out = Cells<GammaFormula>::nll(lower, upper, t, &log_shape);
-        if (power == 3) out = Cells<InverseGaussianFormula>::nll(lower, upper, t, raw + 1);
-        for (std::size_t k = 1; k < (power == 1 ? 3 : 2); ++k) {
-            out.first[k] = nan_value;
-            unrolled<J::pairs>([&]<std::size_t p>() {
-                if (row_of(p) == k || column_of(p) == k) out.second[p] = nan_value;
-            });
-        }
-        return out;
+        if (power == 0) return Cells<GaussianFormula>::nll(lower, upper, exp(t), &log_scale);
+        if (power == 1) return Cells<PoissonFormula>::nll(steps(lower, dispersion), steps(upper, dispersion), t - raw[1], raw);
+        if (power == 2) return Cells<GammaFormula>::nll(lower, upper, t, &log_shape);
+        if (power == 3) return Cells<InverseGaussianFormula>::nll(lower, upper, t, raw + 1);
+        return J::constant(nan_value);
     }
 
   private:
@@ -95,11 +93,23 @@ struct CellOf<TweedieFormula> {
     static J nll(double lower, double upper, const J& t, const J* raw) {
         if (!Law::is_compound(raw)) return Law::isolated(lower, upper, t, raw);
         if (upper < 0) return J::constant(infinity);
-        if (lower <= 0 && upper == infinity) return J::constant(0.0);
         if (upper == 0) return Law::none(t, raw);
+        const double plain[] = {raw[0].value, raw[1].value}, mean = std::exp(t.value);
+        const bool begins = lower > 0, ends = upper < infinity;
+        if (!begins && !ends) return J::constant(0.0);
+        // What is beyond an end that is not on the side of the mean is the smaller part, or nothing
+        if (begins && ends) {
+            const auto nothing = [&](double y) { return LogTweedieFormula::divergence(std::log(y), t.value, plain) > negligible; };
+            if (lower < mean && nothing(lower)) return nll(0.0, upper, t, raw);
+            if (upper > mean && nothing(upper)) return nll(lower, infinity, t, raw);
+        } else if (ends && upper > mean) {
+            return -log1mexp(nll(upper, infinity, t, raw));
+        } else if (begins && lower < mean && LogTweedieFormula::mean_jumps(t.value, plain) > 1) {
+            return -log1mexp(nll(0.0, lower, t, raw));
+        }
         SumOfTerms<J> sum;
-        if (lower <= 0) sum.add(Law::none(t, raw), 0.0);
-        const double from = larger(lower, 0.0), smooth = smooth_from(raw[0].value, raw[1].value);
+        if (!begins) sum.add(Law::none(t, raw), 0.0);
+        const double from = larger(lower, 0.0), smooth = smooth_from(plain);
         if (from < smooth) sum.add(over_jumps(from, smaller(upper, smooth), t, raw), 0.0);
         if (upper > smooth) sum.add(integrated<LogTweedieFormula>(std::log(larger(from, smooth)), std::log(upper), t, raw), 0.0);
         return sum.nll();
@@ -107,9 +117,9 @@ struct CellOf<TweedieFormula> {
 
   private:
     // The y up to which the cells are summed over jumps: where the ridges begin to overlap, of powers at which they are narrow
-    static double smooth_from(double power, double log_dispersion) {
-        const double above = 2.0 - power, below = power - 1.0;
-        return below < 0.02 ? std::exp((std::log(1.5 * above / below) + log_dispersion) / above) : 0.0;
+    static double smooth_from(const double* raw) {
+        const double above = 2.0 - raw[0], below = raw[0] - 1.0;
+        return below < 0.02 ? std::exp((std::log(1.5 * above / below) + raw[1]) / above) : 0.0;
     }
 
     // The sum over n jumps, from the likeliest outwards

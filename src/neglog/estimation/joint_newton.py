@@ -166,8 +166,10 @@ def _spread(target: Target, eta: Numbers) -> float | None:
         return _median(away, target.w) * 1.4826 or float(np.nanmean(away)) or 1.0
     if not target.noise.traits.divided:  # a dispersion without a unit is about one, a shape may be anything
         return 1.0 if target.measure and target.noise.parameter(target.measure).precision < 0 else None
+    others = {own.name: own.start for own in target.opened if own.name != target.measure}
     with np.errstate(all="ignore"):
-        dispersion = 2 * float(np.average(target.noise.loss_at(eta, target.points), weights=target.w))
+        rows = target.noise.estimated(**others).loss_at(eta, target.points)
+        dispersion = 2 * float(np.average(rows, weights=target.w))
         spread = float(dispersion ** -target.noise.parameter(target.measure).precision) if dispersion > 0 else 1.0
     return spread if 0 < spread < np.inf else None
 
