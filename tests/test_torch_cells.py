@@ -64,8 +64,9 @@ def opened(noise):
 
 
 def stands_alone(law):
-    """Whether a parameter has a value about which nothing can be learned, as a power of 2 in the place of Gamma noise."""
-    return any(own.within and not own.within[0] < law.parameters[own.name] < own.within[1] for own in law.beside_location())
+    """Whether a parameter has a value about which nothing can be learned, as a power of 2, which is Gamma noise."""
+    bounded = [(law.parameters[own.name], *own.within) for own in law.beside_location() if own.within]
+    return any(not low < value < high for value, low, high in bounded)
 
 
 def names(noise):

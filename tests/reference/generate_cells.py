@@ -146,7 +146,13 @@ def cases():
     yield from each("NegativeBinomial", {"mean": 3.0, "dispersion": 1e5, "power": 2.0}, *few)
     long = [(3, None), (None, 2), (500000, None), (None, 3000000), (2000000, None), (400000, 500000)]
     yield from each("NegativeBinomial", {"mean": 1e6, "dispersion": 10.0, "power": 2.0}, *long)
-    for mean, power, dispersion in ((1.0, 1.5, 1.0), (250.0, 1.7, 30.0), (2.0, 1.1, 0.4), (2.0, 1.01, 0.3), (1.0, 1.9, 3.0)):
+    for mean, power, dispersion in (
+        (1.0, 1.5, 1.0),
+        (250.0, 1.7, 30.0),
+        (2.0, 1.1, 0.4),
+        (2.0, 1.01, 0.3),
+        (1.0, 1.9, 3.0),
+    ):
         yield from amounts(mean, power, dispersion)
     many = [(None, 4.0), (4.5, 5.5), (12.0, None), (5.0, 5.0 * (1 + 1e-6)), (1.0, 1.5)]
     yield from each("Tweedie", {"mean": 5.0, "power": 1.3, "dispersion": 0.05}, *many)
@@ -156,7 +162,7 @@ def cases():
 
 
 def compound_nll(mean, power, dispersion, lower, upper):
-    """A Poisson number of Gamma jumps: no jump, unless there is a lower end, and cells of the Gamma laws of their sums."""
+    """A Poisson number of Gamma jumps: none, unless there is a lower end, and cells of the Gamma laws of their sums."""
     rate, nu, gam = compound(mean, power, dispersion)
     mass, n = exp(-rate), 0
     total = mass if lower is None else mpf(0)

@@ -97,15 +97,13 @@ struct CellOf<TweedieFormula> {
         const double plain[] = {raw[0].value, raw[1].value}, mean = std::exp(t.value);
         const bool begins = lower > 0, ends = upper < infinity;
         if (!begins && !ends) return J::constant(0.0);
-        // What is beyond an end that is not on the side of the mean is the smaller part, or nothing
-        if (begins && ends) {
+        // A cell that holds the mean: what lies beyond an end is the smaller part, or nothing
+        if (lower < mean && mean < upper) {
             const auto nothing = [&](double y) { return LogTweedieFormula::divergence(std::log(y), t.value, plain) > negligible; };
-            if (lower < mean && nothing(lower)) return nll(0.0, upper, t, raw);
-            if (upper > mean && nothing(upper)) return nll(lower, infinity, t, raw);
-        } else if (ends && upper > mean) {
-            return -log1mexp(nll(upper, infinity, t, raw));
-        } else if (begins && lower < mean && LogTweedieFormula::mean_jumps(t.value, plain) > 1) {
-            return -log1mexp(nll(0.0, lower, t, raw));
+            if (begins && ends && nothing(lower)) return nll(0.0, upper, t, raw);
+            if (begins && ends && nothing(upper)) return nll(lower, infinity, t, raw);
+            if (!begins) return -log1mexp(nll(upper, infinity, t, raw));
+            if (!ends && LogTweedieFormula::mean_jumps(t.value, plain) > 1) return -log1mexp(nll(0.0, lower, t, raw));
         }
         SumOfTerms<J> sum;
         if (!begins) sum.add(Law::none(t, raw), 0.0);
@@ -136,8 +134,8 @@ struct CellOf<TweedieFormula> {
             const J log_mean = log_jump + std::log(n), log_shape = log_nu + std::log(n);
             // By Chernoff's bound beyond an end lies at most e^-certain of the sum of n jumps
             const auto certain = [&](double log_y) { return std::exp(log_shape.value) * excess_of_log(log_y - log_mean.value); };
-            const bool begins = !(log_lower < log_mean.value && certain(log_lower) > negligible);
-            const bool ends = !(log_upper > log_mean.value && certain(log_upper) > negligible);
+            const bool holds = log_lower < log_mean.value && log_mean.value < log_upper;
+            const bool begins = !(holds && certain(log_lower) > negligible), ends = !(holds && certain(log_upper) > negligible);
             J nats = PoissonFormula::row(n, log_lambda, raw);
             if (begins || ends)
                 nats = nats + CellOf<GammaFormula>::nll(begins ? lower : 0.0, ends ? upper : infinity, log_mean, &log_shape);
