@@ -79,6 +79,16 @@ def test_amounts_below_a_limit_may_be_zeros():
     assert abs(fit.noise.power - TRUTH.power) < 4 * fit.noise_standard_errors["power"]
 
 
+def test_whole_numbers_send_the_power_to_its_edge():
+    """At which all of them have a mass, and no density is as good: as with values, that is said."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    y = rng.poisson(np.exp(0.8 + 0.5 * X[:, 0])).astype(float)
+    with pytest.warns(UserWarning, match="The power of the Tweedie noise ran to 1, the edge of its range"):
+        fit = nl.fit(X, capped(y), nl.Tweedie())
+    assert not fit.converged
+
+
 # ---- probabilities ---------------------------------------------------------------------------------------------------
 
 
