@@ -102,6 +102,7 @@ LAWS = [
     nl.Tweedie(3.0, 1.99, 1.0),
     nl.Tweedie(5.0, 1.3, 0.01),
     nl.Tweedie(0.01, 1.5, 1.0),
+    nl.Tweedie(0.75, 1.88, 0.001),
 ]
 each_law = pytest.mark.parametrize("law", LAWS, ids=repr)
 
@@ -113,6 +114,21 @@ def test_cells_between_any_ends_add_up(law):
     cells = nl.censored(np.append(-INF, ends), np.append(ends, INF))
     assert np.exp(-law.nll(cells)).sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(np.exp(-law.nll(cells))[1:-1], np.diff(law.cdf(ends)), rtol=1e-9, atol=1e-13)
+
+
+@each_law
+def test_scores_of_a_partition_obey_bartlett(law):
+    """Slopes have mean 0, and curvatures the mean of the products of slopes: what cancels anywhere shows here."""
+    ends = np.unique(law.icdf(np.exp(-law.nll(0.0)) + np.array([0.02, 0.3, 0.8, 0.99]) * -np.expm1(-law.nll(0.0))))
+    cells = nl.censored(np.append(-INF, ends), np.append(ends, INF))
+    eta = np.full(len(cells), np.log(law.parameters["mean"]))
+    noise = nl.Tweedie(power=law.power, dispersion=law.dispersion)
+    nats, slopes, bends = noise.joint(cells, eta, curvature=True)
+    p, asked = np.exp(-nats), 1e-10 if 1.02 < law.power < 1.98 else 1e-6  # near its ends the power is all that matters
+    np.testing.assert_array_less(np.abs(slopes @ p), asked * np.abs(slopes) @ p + 1e-12)
+    for pair, (i, j) in enumerate(((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))):
+        gap, size = p @ (bends[pair] - slopes[i] * slopes[j]), p @ np.abs(bends[pair])
+        assert abs(gap) < asked * size + 1e-12
 
 
 @each_law

@@ -6,6 +6,8 @@
 // there the cell is summed over n, Poisson's mass times the cell of a Gamma law, which is 1 for most n.
 #pragma once
 
+#include <utility>
+
 #include "cells.hpp"
 #include "tweedie.hpp"
 
@@ -105,11 +107,16 @@ struct CellOf<TweedieFormula> {
             if (!begins) return -log1mexp(nll(upper, infinity, t, raw));
             if (!ends && LogTweedieFormula::mean_jumps(t.value, plain) > 1) return -log1mexp(nll(0.0, lower, t, raw));
         }
-        SumOfTerms<J> sum;
-        if (!begins) sum.add(Law::none(t, raw), 0.0);
+        J parts[3];
+        std::size_t count = 0;
         const double from = larger(lower, 0.0), smooth = smooth_from(plain);
-        if (from < smooth) sum.add(over_jumps(from, smaller(upper, smooth), t, raw), 0.0);
-        if (upper > smooth) sum.add(integrated<LogTweedieFormula>(std::log(larger(from, smooth)), std::log(upper), t, raw), 0.0);
+        if (!begins) parts[count++] = Law::none(t, raw);
+        if (from < smooth) parts[count++] = over_jumps(from, smaller(upper, smooth), t, raw);
+        if (upper > smooth) parts[count++] = integrated<LogTweedieFormula>(std::log(larger(from, smooth)), std::log(upper), t, raw);
+        for (std::size_t k = 1; k < count; ++k)  // the likeliest first, about whose slopes the sum is collected
+            if (parts[k].value < parts[0].value) std::swap(parts[0], parts[k]);
+        SumOfTerms<J> sum;
+        for (std::size_t k = 0; k < count; ++k) sum.add(parts[k], 0.0);
         return sum.nll();
     }
 
