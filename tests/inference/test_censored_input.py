@@ -30,7 +30,11 @@ INF = np.inf
         ),
         (lambda: nl.fit(X, nl.censored(Y + 0.5, Y + 0.5), nl.Poisson()), "Poisson noise needs counts"),
         (lambda: nl.fit(X, nl.censored(-Y, -Y), nl.Weibull()), r"Weibull noise needs y > 0"),
-        (lambda: nl.fit(X, nl.censored(Y, Y + 1), nl.Tweedie()), "no probabilities of cells"),
+        (
+            lambda: nl.fit(X, nl.censored(Y, Y + 1), nl.Tweedie()),
+            "only where some y are 0 .*, but no y is 0",
+        ),
+        (lambda: nl.fit(X, nl.censored(Y, Y + 1), nl.Tweedie(power=1.0)), "at power 1 .* cannot be estimated"),
         (lambda: nl.fit(X, nl.censored(Y, Y + 1), nl.Gaussian(link="log")), "with the link 'identity' only"),
         (lambda: nl.fit(X, nl.censored(Y, Y + 1), nl.Categorical()), "no probabilities of cells"),
     ],

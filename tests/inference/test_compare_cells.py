@@ -32,6 +32,16 @@ def test_the_law_of_censored_rows_is_found():
     assert "Tweedie" in found.refused
 
 
+def test_capped_amounts_with_zeros_are_compared_with_their_law():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(800, 2))
+    y = nl.Tweedie(power=1.5, dispersion=1.2).given(0.8 + X @ [0.5, -0.3]).sample(rng=rng).round(2)
+    cells = nl.censored(np.minimum(y, 4.0), np.where(y < 4.0, y, INF))
+    found = nl.compare(X, cells, ["tweedie", "hurdle(gamma)", "gaussian"])
+    assert found.ties[0] == "Tweedie"
+    assert not found.refused
+
+
 def test_what_a_row_costs_is_the_probability_of_its_cell_or_its_density():
     table = lives()
     X, y = table[["a", "b"]].to_numpy(), nl.censored(table["days"], table["upper"])

@@ -4,20 +4,35 @@ import numpy as np
 import pandas as pd
 import pytest
 from laws.cases import NOISES
-from laws.inference_cases import EXAMPLES
+from laws.inference_cases import EXAMPLES, can_open
 
 import neglog as nl
 from neglog import _core
+from neglog.distributions.link import LINKS
 
 
 def has_cells(noise):
     return not noise.of_classes and noise.default_link in _core.links(f"cells({noise._kernel()})")
 
 
+def is_reached(law):
+    """Whether the usual link has a raw prediction for it: not of a negative mean, if that is the log."""
+    with np.errstate(all="ignore"):
+        return np.isfinite(LINKS[law.default_link].forward(law.parameters[law.location]))
+
+
 LAWS = [law for law in NOISES if has_cells(law)]
 CASES = [case for case in EXAMPLES if has_cells(case.truth) and case.link == case.family.default_link]
+REACHED = [law for law in LAWS if is_reached(law)]
 FIRST = [case for case in CASES if case.number == 0]
 each_law = pytest.mark.parametrize("law", LAWS, ids=repr)
+
+
+def differentiated(law):
+    """Where the prediction and the raw parameters stand that have slopes: a power that stands alone has none, nor has
+    the step of a lattice.
+    """
+    return [0, *(1 + k for k, own in enumerate(law.beside_location()) if own.name in can_open(law))]
 
 
 def quantile_cells(law):
@@ -62,7 +77,7 @@ def test_predictions_far_from_a_cell_say_where_it_is(law):
         np.testing.assert_allclose(2e-3 * slopes[0] / size, (up - down) / size, rtol=1e-3, atol=1e-5)
 
 
-@each_law
+@pytest.mark.parametrize("law", REACHED, ids=repr)
 def test_derivatives_of_cells_are_slopes(law):
     """In the prediction and in every raw parameter, by differences of the nll of the cell."""
     cells = quantile_cells(law)[1:-1]
@@ -79,14 +94,15 @@ def test_derivatives_of_cells_are_slopes(law):
         return own.joint(cells, eta, curvature=True)
 
     nats, first, second = slopes(raw)
-    for k in range(len(raw)):
+    places = differentiated(law)
+    for k in places:
         step = np.zeros(len(raw))
         bend = np.abs(second[k * (k + 3) // 2]).max()
         step[k] = 1e-4 * (min(1.0, 1 / np.sqrt(bend)) if k == 0 and bend > 0 else 1.0)
         up, down = slopes(raw + step), slopes(raw - step)
         size = np.abs(first[k]) + np.abs(nats) + 1
         np.testing.assert_allclose((up[0] - down[0]) / (2 * step[k]), first[k], atol=2e-5 * size.max(), rtol=1e-4)
-        for other in range(k + 1):
+        for other in (place for place in places if place <= k):
             slope = (up[1][other] - down[1][other]) / (2 * step[k])
             pair = k * (k + 1) // 2 + other
             np.testing.assert_allclose(slope, second[pair], rtol=1e-3, atol=1e-4 * (1 + np.abs(second[pair]).max()))

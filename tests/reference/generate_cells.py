@@ -16,6 +16,7 @@ import mpmath
 import oracle_laws as laws
 from mpmath import asinh, ceil, exp, expm1, floor, log, log1p, mp, mpf, nstr, sinh
 from oracle_sums import beta_tails
+from oracle_tweedie import compound
 
 mp.dps = 120
 STEP = mpf(10) ** -25  # of the differences: their error is its square, and what cancels is paid for with digits
@@ -93,8 +94,18 @@ def positive(family, parameters, lower, upper, middle, width=1e-6):
     return [(family, parameters, cell) for cell in cells]
 
 
-def counts(family, parameters, *cells):
+def each(family, parameters, *cells):
     return [(family, parameters, cell) for cell in cells]
+
+
+def amounts(mean, power, dispersion):
+    """Cells of a law with zeros: no lower end is 0 and more, which has their probability."""
+    spread = math.sqrt(dispersion * mean**power)
+    at = [tidy(y) for y in (1e-9 * mean, 0.1 * mean, mean, mean + 3 * spread, mean + 40 * spread)]
+    cells = [(None, 0.0), (None, at[0]), (None, at[2]), (None, at[3]), (at[0], at[1]), (at[1], at[2]), (at[2], at[3])]
+    cells += [(at[4], tidy(at[4] + spread)), (at[0], None), (at[2], None), (at[4], None)]
+    cells += [(y, y * (1 + 1e-6)) for y in at]
+    return each("Tweedie", {"mean": mean, "power": power, "dispersion": dispersion}, *cells)
 
 
 def cases():
@@ -126,22 +137,46 @@ def cases():
     )
     few = [(0, 0), (3, 3), (2, 5), (1.5, 4.2), (0, 3), (None, 2), (1, None), (10, None), (60, 70), (60, None), (0, 40)]
     many = [(10000, 10000), (9990, 10010), (None, 9500), (None, 6000), (14000, None), (14000, 14010), (6000, 6010)]
-    yield from counts("Poisson", {"mean": 3.7}, *few, (300, None))
-    yield from counts("Poisson", {"mean": 1e4}, *many)
+    yield from each("Poisson", {"mean": 3.7}, *few, (300, None))
+    yield from each("Poisson", {"mean": 1e4}, *many)
     for power in (2.0, 1.0):
-        yield from counts("NegativeBinomial", {"mean": 3.7, "dispersion": 0.6, "power": power}, *few, (1000, None))
-    yield from counts("NegativeBinomial", {"mean": 1e4, "dispersion": 1e-6, "power": 2.0}, *many)
-    yield from counts("NegativeBinomial", {"mean": 0.05, "dispersion": 30.0, "power": 2.0}, *few)
-    yield from counts("NegativeBinomial", {"mean": 3.0, "dispersion": 1e5, "power": 2.0}, *few)
+        yield from each("NegativeBinomial", {"mean": 3.7, "dispersion": 0.6, "power": power}, *few, (1000, None))
+    yield from each("NegativeBinomial", {"mean": 1e4, "dispersion": 1e-6, "power": 2.0}, *many)
+    yield from each("NegativeBinomial", {"mean": 0.05, "dispersion": 30.0, "power": 2.0}, *few)
+    yield from each("NegativeBinomial", {"mean": 3.0, "dispersion": 1e5, "power": 2.0}, *few)
     long = [(3, None), (None, 2), (500000, None), (None, 3000000), (2000000, None), (400000, 500000)]
-    yield from counts("NegativeBinomial", {"mean": 1e6, "dispersion": 10.0, "power": 2.0}, *long)
+    yield from each("NegativeBinomial", {"mean": 1e6, "dispersion": 10.0, "power": 2.0}, *long)
+    for mean, power, dispersion in (
+        (1.0, 1.5, 1.0),
+        (250.0, 1.7, 30.0),
+        (2.0, 1.1, 0.4),
+        (2.0, 1.01, 0.3),
+        (1.0, 1.9, 3.0),
+    ):
+        yield from amounts(mean, power, dispersion)
+    many = [(None, 4.0), (4.5, 5.5), (12.0, None), (5.0, 5.0 * (1 + 1e-6)), (1.0, 1.5)]
+    yield from each("Tweedie", {"mean": 5.0, "power": 1.3, "dispersion": 0.05}, *many)
 
 
 # ---- their probabilities ---------------------------------------------------------------------------------------------
 
 
+def compound_nll(mean, power, dispersion, lower, upper):
+    """A Poisson number of Gamma jumps: none, unless there is a lower end, and cells of the Gamma laws of their sums."""
+    rate, nu, gam = compound(mean, power, dispersion)
+    mass, n = exp(-rate), 0
+    total = mass if lower is None else mpf(0)
+    while n <= rate or mass > mp.eps * total:
+        n += 1
+        mass *= rate / n
+        total += mass * exp(-nll("Gamma", {"mean": n * nu * gam, "shape": n * nu}, lower, upper))
+    return -log(total)
+
+
 def nll(family, parameters, lower, upper):
     """Of the three ways to the probability, the one in which nothing large cancels."""
+    if family == "Tweedie":
+        return compound_nll(**parameters, lower=lower, upper=upper)
     tails, (least, most) = TAILS[family], SUPPORT.get(family, (-math.inf, math.inf))
     if family in COUNTS:
         lower, upper = lower if lower is None else ceil(lower) - 1, upper if upper is None else floor(upper)

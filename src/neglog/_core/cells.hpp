@@ -72,7 +72,8 @@ constexpr double gauss_weights[] = {0.24914704581340278500, 0.233492536538354808
                                     0.16007832854334622633, 0.10693932599531843096, 0.047175336386511827195};
 
 // Over densities: panels of a Gauss rule with 12 nodes, from the likeliest value outwards, each so short that the density changes by less
-// than e^8 in it. They end at `breaks`, where the density is not smooth.
+// than e^8 in it. They end at `breaks`, where the density is not smooth, and where it has ridges they are not longer than the `longest`
+// panel that sees them.
 template <class F, class J>
 J integrated(double lower, double upper, const J& m, const J* raw) {
     double plain[F::parameters ? F::parameters : 1];
@@ -106,6 +107,10 @@ J integrated(double lower, double upper, const J& m, const J* raw) {
             if constexpr (requires { F::breaks(0.0, plain); }) {
                 const double edge = path.u(m.value + side * F::breaks(m.value, plain));
                 if (side * (edge - from) > 1e-12 && side * (to - edge) > 0) to = edge;
+            }
+            if constexpr (requires { F::longest(0.0, plain); }) {
+                const double most = smaller(F::longest(path.y(from), plain), F::longest(path.y(to), plain)) / path.width;
+                if (absolute(to - from) > most) to = from + side * most;
             }
             if (side * (to - end) > 0) to = end;
             double there = level(to);

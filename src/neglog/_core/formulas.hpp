@@ -41,11 +41,12 @@ inline auto whole(double y, const T& m, const P* raw) {
 // Along which a density is integrated (cells.hpp): y as a function of u, in which it has one peak, near u = 0, and tails that fall at
 // least exponentially.
 struct Path {
-    enum Kind { real, positive, share } kind;
-    double middle, width;  // real: y = middle + width sinh(from + rate u); positive and share: log or logit of y are middle + width u
+    enum Kind { real, positive, share, straight } kind;
+    double middle, width;  // real: y = middle + width sinh(from + rate u); others: log or logit of y, or y itself, are middle + width u
     double from = 0.0, rate = 1.0;
     double u(double y) const {  // an end beyond the support is where that ends
         if (kind == real) return (std::asinh((y - middle) / width) - from) / rate;
+        if (kind == straight) return (y - middle) / width;
         if (y <= 0) return -infinity;
         if (kind == share && y >= 1) return infinity;
         return ((kind == positive ? std::log(y) : std::log(y) - std::log1p(-y)) - middle) / width;
@@ -53,6 +54,7 @@ struct Path {
     double y(double u) const {
         if (kind == real) return middle + width * std::sinh(from + rate * u);
         const double at = middle + width * u;
+        if (kind == straight) return at;
         return kind == positive ? std::exp(at) : 1.0 / (1.0 + std::exp(-at));
     }
     bool is_above_half(double u) const { return kind == share && middle + width * u > 0; }
@@ -63,7 +65,7 @@ struct Path {
             return std::log(width * rate) + away + std::log1p(std::exp(-2.0 * away)) - std::numbers::ln2;
         }
         const double at = middle + width * u;
-        return std::log(width) + (kind == positive ? at : -softplus(at) - softplus(-at));
+        return std::log(width) + (kind == straight ? 0.0 : kind == positive ? at : -softplus(at) - softplus(-at));
     }
 };
 

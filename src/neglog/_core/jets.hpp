@@ -41,6 +41,12 @@ constexpr bool is_jet<Jet<K, order>> = true;
 template <class T>
 concept AnyJet = is_jet<T>;
 
+// How many times a number is differentiated
+template <class T>
+constexpr int derivatives_of = 0;
+template <std::size_t K, int order>
+constexpr int derivatives_of<Jet<K, order>> = order;
+
 inline double value_of(double x) { return x; }
 template <AnyJet J>
 inline double value_of(const J& x) {
@@ -69,6 +75,25 @@ inline J compose(const J& x, double f, double f1, double f2) {
     return out;
 }
 inline double compose(double, double f, double, double) { return f; }
+
+// f(x, y), given f and its derivatives at their values
+struct OfTwo {
+    double f, x, y, xx, xy, yy;
+};
+template <AnyJet J>
+inline J compose(const J& x, const J& y, const OfTwo& d) {
+    J out;
+    out.value = d.f;
+    unrolled<J::variables>([&]<std::size_t i>() { out.first[i] = d.x * x.first[i] + d.y * y.first[i]; });
+    unrolled<J::pairs>([&]<std::size_t p>() {
+        constexpr std::size_t i = row_of(p), j = column_of(p);
+        const double across = x.first[i] * y.first[j] + x.first[j] * y.first[i];
+        out.second[p] = (d.x * x.second[p] + d.y * y.second[p]) +
+                        (d.xx * (x.first[i] * x.first[j]) + d.xy * across + d.yy * (y.first[i] * y.first[j]));
+    });
+    return out;
+}
+inline double compose(double, double, const OfTwo& d) { return d.f; }
 
 // The same linear function of the value and of each derivative
 template <AnyJet J, class Linear>

@@ -18,6 +18,7 @@
 
 #include "deviance.hpp"
 #include "families.hpp"
+#include "jets.hpp"
 #include "panels.hpp"
 #include "tweedie_expansion.hpp"
 
@@ -26,12 +27,15 @@ namespace {
 
 // ---- the sum over the number of jumps --------------------------------------------------------------------------
 
-// log of the sum, and averages of the summand's slopes under the weights of the sum (the posterior of j).
+// log of the sum, and averages of the summand's derivatives under the weights of the sum (the posterior of j): none of them at order 0,
+// means at order 1, and at order 2 how they vary together.
 struct JumpSum {
     double log_sum;
-    double excess_jumps;  // <j - lambda>
-    double shape_slope;   // <j S'(nu j)>
-    double divergence;    // <D(j)>
+    double excess_jumps = nan_value;  // <j - lambda>
+    double shape_slope = nan_value;   // <j S'(nu j)>
+    double divergence = nan_value;    // <D(j)>
+    double shape_bend = nan_value;    // <j^2 S''(nu j)>
+    double jumps_variance = nan_value, shape_variance = nan_value, covariance = nan_value;  // of j, and of j S'(nu j) + D(j)
 };
 
 class JumpSeries {
@@ -42,27 +46,32 @@ class JumpSeries {
 
     const double power, nu, steepness, log_front;
 
-    template <bool with_slopes>
+    template <int order>
     JumpSum sum(double lambda) {
-        if (!(lambda > 0 && lambda < infinity)) return none(lambda == 0 ? -infinity : nan_value);
+        if (!(lambda > 0 && lambda < infinity)) return {lambda == 0 ? -infinity : nan_value};  // rounded to 0, or no number
         const double sigma = std::sqrt(lambda / steepness);
         // Terms more than 40 nats below the largest are dropped: with x = j - lambda, D(j) >= x^2 / (2 lambda + 2x/3), x > 0.
         const double reach = 40.0 / steepness;
         const double below = std::sqrt(2.0 * reach * lambda);
         const double above = reach / 3.0 + std::sqrt(reach * reach / 9.0 + 2.0 * reach * lambda);
-        if (sigma > 1.5 && steepness * lambda > 60.0) return strided<with_slopes>(lambda, sigma, below, above);
-        return whole<with_slopes>(lambda, larger(1.0, std::floor(lambda - below)), larger(3.0, std::ceil(lambda + above)));
+        if (sigma > 1.5 && steepness * lambda > 60.0) return strided<order>(lambda, sigma, below, above);
+        return whole<order>(lambda, larger(1.0, std::floor(lambda - below)), larger(3.0, std::ceil(lambda + above)));
     }
 
   private:
     static constexpr std::size_t most_nodes = 256, table_size = 1024;
-    // Filled as far as needed: S(j) + S(nu j), and the exponent at lambda = 1 up to (1 + nu) lambda. Plain arrays, since
-    // a std::vector compiled here for AVX could be linked into the baseline.
-    std::size_t filled_ = 1;
-    double stirling_[table_size], level_[table_size];
+    struct Nodes {  // j = lambda + offset, their exponents and D(j); of S(nu j) the derivatives in nu, where a table has them
+        double first, step;
+        std::size_t count;
+        const double *slope = nullptr, *bend = nullptr;
+        double exponent[most_nodes], divergence[most_nodes];
+        double offset(std::size_t k) const { return first + static_cast<double>(k) * step; }
+    };
+    // Filled as far as needed: S(j) + S(nu j), the exponent at lambda = 1 up to (1 + nu) lambda, and of S(nu j) the derivatives in nu.
+    // Plain arrays, since a std::vector compiled here for AVX could be linked into the baseline.
+    std::size_t filled_ = 1, differentiated_ = 1;
+    double stirling_[table_size], level_[table_size], slope_[table_size], bend_[table_size];
 
-    // A sum without terms: its arguments rounded to 0, or are no numbers.
-    static JumpSum none(double log_sum) { return {log_sum, nan_value, nan_value, nan_value}; }
     double stirling(double j) const { return stirling_error(j) + stirling_error(nu * j); }
     // D(j) at j = lambda + offset, and at the number j itself.
     static double divergence(double offset, double j, double lambda, double log_lambda) {
@@ -77,79 +86,103 @@ class JumpSeries {
         return divergence(below + 1.0, lambda, log_lambda) < divergence(below, lambda, log_lambda) ? below + 1.0 : below;
     }
 
+    double slope(double j) const { return j * stirling_error_slope(nu * j); }
+    double bend(double j) const { return j * j * stirling_error_bend(nu * j); }
+    template <int order>
     void extend_tables(double high) {
         for (; filled_ <= static_cast<std::size_t>(high); ++filled_) {
             const double j = static_cast<double>(filled_);
             stirling_[filled_] = stirling(j);
             level_[filled_] = -stirling_[filled_] - steepness * (j * std::log(j) - j);
         }
+        for (; order > 0 && differentiated_ <= static_cast<std::size_t>(high); ++differentiated_) {
+            const double j = static_cast<double>(differentiated_);
+            slope_[differentiated_] = slope(j), bend_[differentiated_] = bend(j);
+        }
     }
 
     // Every j of the window, one by one.
-    template <bool with_slopes>
+    template <int order>
     JumpSum whole(double lambda, double low, double high) {
         const double log_lambda = std::log(lambda);
         const auto count = static_cast<std::size_t>(high - low) + 1;
         const double peak_j = likeliest(low, lambda, log_lambda);
-        double exponent[most_nodes];
+        const bool known = high < table_size;
+        Nodes nodes{low - lambda, 1.0, count};
         double peak;
-        if (high < table_size) {
-            extend_tables(high);
-            const double* level = level_ + static_cast<std::size_t>(low);
-            const double* stirling = stirling_ + static_cast<std::size_t>(low);
-            const double rise = steepness * log_lambda;
+        if (known) {
+            extend_tables<order>(high);
+            const auto first = static_cast<std::size_t>(low);
+            const double *level = level_ + first, *stirling = stirling_ + first;
+            const double rise = steepness * log_lambda, less = 1.0 / steepness;
+            nodes.slope = slope_ + first, nodes.bend = bend_ + first;
             if (high * (std::fabs(rise) + steepness) < 3000.0) {  // too small for the subtractions below to lose digits
                 peak = level_[static_cast<std::size_t>(peak_j)] + peak_j * rise;
-                for (std::size_t k = 0; k < count; ++k) exponent[k] = level[k] + (low + static_cast<double>(k)) * rise - peak;
+                for (std::size_t k = 0; k < count; ++k) nodes.exponent[k] = level[k] + (low + static_cast<double>(k)) * rise - peak;
+                for (std::size_t k = 0; k < count && order > 0; ++k)
+                    nodes.divergence[k] = lambda - (level[k] + stirling[k]) * less - (low + static_cast<double>(k)) * log_lambda;
                 peak -= steepness * lambda;
             } else {
                 peak = -stirling_[static_cast<std::size_t>(peak_j)] - steepness * divergence(peak_j, lambda, log_lambda);
-                for (std::size_t k = 0; k < count; ++k)
-                    exponent[k] = -stirling[k] - steepness * divergence(low + static_cast<double>(k), lambda, log_lambda) - peak;
+                for (std::size_t k = 0; k < count; ++k) {
+                    nodes.divergence[k] = divergence(low + static_cast<double>(k), lambda, log_lambda);
+                    nodes.exponent[k] = -stirling[k] - steepness * nodes.divergence[k] - peak;
+                }
             }
         } else {
             peak = -stirling(peak_j) - steepness * divergence(peak_j, lambda, log_lambda);
             for (std::size_t k = 0; k < count; ++k) {
                 const double j = low + static_cast<double>(k);
-                exponent[k] = -stirling(j) - steepness * divergence(j, lambda, log_lambda) - peak;
+                nodes.divergence[k] = divergence(j, lambda, log_lambda);
+                nodes.exponent[k] = -stirling(j) - steepness * nodes.divergence[k] - peak;
             }
         }
-        return collect<with_slopes>(exponent, count, low - lambda, 1.0, lambda, log_lambda, peak);
+        return collect<order>(nodes, lambda, peak);
     }
 
     // A wide bump: nodes at a stride, the trapezoidal rule. They are counted from lambda, beside which their distance may round.
-    template <bool with_slopes>
+    template <int order>
     JumpSum strided(double lambda, double sigma, double below, double above) {
         const double log_lambda = std::log(lambda);
         const double step = 0.7 * sigma;
         const double first = below < lambda ? -below : 0.5 * step - lambda;
-        const auto count = static_cast<std::size_t>((above - first) / step) + 1;
         const double peak = -stirling(lambda);
-        double exponent[most_nodes];
-        for (std::size_t k = 0; k < count; ++k) {
-            const double offset = first + static_cast<double>(k) * step, x = lambda + offset;
-            exponent[k] = -stirling(x) - steepness * divergence(offset, x, lambda, log_lambda) - peak;
+        Nodes nodes{first, step, static_cast<std::size_t>((above - first) / step) + 1};
+        for (std::size_t k = 0; k < nodes.count; ++k) {
+            const double offset = nodes.offset(k), x = lambda + offset;
+            nodes.divergence[k] = divergence(offset, x, lambda, log_lambda);
+            nodes.exponent[k] = -stirling(x) - steepness * nodes.divergence[k] - peak;
         }
-        JumpSum result = collect<with_slopes>(exponent, count, first, step, lambda, log_lambda, peak);
+        JumpSum result = collect<order>(nodes, lambda, peak);
         result.log_sum += std::log(step);
         return result;
     }
 
-    template <bool with_slopes>
-    JumpSum collect(const double* exponent, std::size_t count, double first, double step, double lambda, double log_lambda,
-                    double peak) const {
+    template <int order>
+    JumpSum collect(const Nodes& nodes, double lambda, double peak) const {
         double weight[most_nodes];
-        for (std::size_t k = 0; k < count; ++k) weight[k] = exp(exponent[k]);
+        for (std::size_t k = 0; k < nodes.count; ++k) weight[k] = exp(nodes.exponent[k]);
         double total = 0.0;
-        for (std::size_t k = 0; k < count; ++k) total += weight[k];
-        JumpSum result{peak + std::log(total), 0.0, 0.0, 0.0};
-        if constexpr (with_slopes) {
-            for (std::size_t k = 0; k < count; ++k) {
-                const double offset = first + static_cast<double>(k) * step, x = lambda + offset;
-                const double w = weight[k] / total;
-                result.excess_jumps += w * offset;
-                result.shape_slope += w * x * stirling_error_slope(nu * x);
-                result.divergence += w * divergence(offset, x, lambda, log_lambda);
+        for (std::size_t k = 0; k < nodes.count; ++k) total += weight[k];
+        JumpSum result{peak + std::log(total)};
+        if constexpr (order > 0) {
+            const double part = 1.0 / total;
+            double shape[most_nodes], jumps = 0.0, slopes = 0.0, divergences = 0.0, bends = 0.0;
+            for (std::size_t k = 0; k < nodes.count; ++k) {
+                const double x = lambda + nodes.offset(k), own = nodes.slope ? nodes.slope[k] : slope(x);
+                weight[k] *= part;
+                shape[k] = own + nodes.divergence[k];
+                jumps += weight[k] * nodes.offset(k), slopes += weight[k] * own, divergences += weight[k] * nodes.divergence[k];
+                if constexpr (order > 1) bends += weight[k] * (nodes.bend ? nodes.bend[k] : bend(x));
+            }
+            result.excess_jumps = jumps, result.shape_slope = slopes, result.divergence = divergences, result.shape_bend = bends;
+            if constexpr (order > 1) {
+                double of_jumps = 0.0, of_shape = 0.0, of_both = 0.0;
+                for (std::size_t k = 0; k < nodes.count; ++k) {
+                    const double more = nodes.offset(k) - jumps, other = shape[k] - (slopes + divergences);
+                    of_jumps += weight[k] * more * more, of_shape += weight[k] * other * other, of_both += weight[k] * more * other;
+                }
+                result.jumps_variance = of_jumps, result.shape_variance = of_shape, result.covariance = of_both;
             }
         }
         return result;
@@ -163,18 +196,20 @@ class JumpSeries {
 // x = 0.1 for every p. What the series cannot see is the lattice of the Poisson limit, whose share is exp(-lattice / x).
 struct Expansion {
     static_assert(expansion_order == 12);
-    double b[expansion_order], power_slope[expansion_order], reach;
+    double b[expansion_order], power_slope[expansion_order], power_bend[expansion_order], reach;
 
     explicit Expansion(double power) {
         const double offset = power - 1.5, z = offset * offset;
         for (int k = 0; k < expansion_order; ++k) {
-            double value = 0.0, slope = 0.0;
+            double value = 0.0, slope = 0.0, half_bend = 0.0;  // in z
             for (int i = k + 1; i >= 0; --i) {
+                half_bend = half_bend * z + slope;
                 slope = slope * z + value;
                 value = value * z + expansion_table[k][i];
             }
             b[k] = value;
             power_slope[k] = 2.0 * offset * slope;
+            power_bend[k] = 2.0 * slope + 8.0 * z * half_bend;
         }
         const double lattice = 2.0 * std::pow(std::sin(std::numbers::pi * (power - 1.0)), 2) / ((2.0 - power) * (power - 1.0));
         reach = smaller(0.1, lattice / 40.0);
@@ -185,6 +220,19 @@ struct Expansion {
         const double mid = (b[4] + b[5] * x) + x2 * (b[6] + b[7] * x);
         const double high = (b[8] + b[9] * x) + x2 * (b[10] + b[11] * x);
         return x * (low + x4 * (mid + x4 * high));
+    }
+    // The sum, and its derivatives in the power and in log x
+    template <int order>
+    OfTwo derivatives(double x) const {
+        OfTwo d = {sum(x), 0.0, 0.0, 0.0, 0.0, 0.0};
+        double xk = 1.0;
+        for (int k = 0; k < expansion_order && order > 0; ++k) {
+            const double n = k + 1;
+            xk *= x;
+            d.x += power_slope[k] * xk, d.y += n * b[k] * xk;
+            d.xx += power_bend[k] * xk, d.xy += n * power_slope[k] * xk, d.yy += n * n * b[k] * xk;
+        }
+        return d;
     }
 };
 
@@ -198,7 +246,7 @@ struct PowerTables {
     Expansion expansion;
 
     double log_sum(double log_lambda) {
-        const auto exact = [this](double t) { return jumps.sum<false>(std::exp(t)).log_sum; };
+        const auto exact = [this](double t) { return jumps.sum<0>(std::exp(t)).log_sum; };
         const double interpolated = sums_.at(log_lambda, exact);
         return interpolated == interpolated ? interpolated : exact(log_lambda);
     }
@@ -233,13 +281,27 @@ inline double scaled_poisson_nll(double y, double mu, double t, double dispersio
     return PoissonLaw::nll(count, mu / dispersion, difference, t - std::log(dispersion));
 }
 
-// 1 < p < 2, y > 0: the half deviance over phi is known, the normaliser is not.
-inline double compound_normaliser(double log_y, double power, double dispersion) {
-    PowerTables& tables = power_tables(power);
-    const double y_power = std::exp((2.0 - power) * log_y);
-    const double x = dispersion / y_power;
-    if (x <= tables.expansion.reach) return half_log_two_pi + 0.5 * std::log(dispersion) + 0.5 * power * log_y - tables.expansion.sum(x);
-    return log_y - tables.jumps.log_front - tables.jumps.sum<false>(y_power / (dispersion * (2.0 - power))).log_sum;
+// 1 < p < 2, y > 0: the half deviance over phi is known, the normaliser is not. Of numbers, or of jets.
+template <class P>
+P compound_normaliser(double log_y, const P& power, const P& log_dispersion) {
+    constexpr int order = derivatives_of<P>;
+    PowerTables& tables = power_tables(value_of(power));
+    const P above = 2.0 - power, log_x = log_dispersion - above * log_y;
+    const double x = std::exp(value_of(log_x));
+    if (x <= tables.expansion.reach) {
+        const P sum = compose(power, log_x, tables.expansion.derivatives<order>(x));
+        return half_log_two_pi + 0.5 * log_dispersion + (0.5 * log_y) * power - sum;
+    }
+    const P nu = above * reciprocal(power - 1.0), log_lambda = -log_x - log(above);
+    const double lambda = std::exp(value_of(log_lambda)), steep = tables.jumps.steepness;
+    const JumpSum sum = tables.jumps.sum<order>(lambda);
+    const OfTwo derivatives = {sum.log_sum,
+                               -sum.shape_slope - sum.divergence,
+                               steep * sum.excess_jumps,
+                               sum.shape_variance - sum.shape_bend,
+                               sum.excess_jumps - steep * sum.covariance,
+                               steep * (steep * sum.jumps_variance - lambda)};
+    return log_y - 0.5 * log(nu) + 2.0 * half_log_two_pi - compose(nu, log_lambda, derivatives);
 }
 
 inline double TweedieLaw::nll(double y, double mu, double t, double power, double inverse_dispersion) {
@@ -253,7 +315,7 @@ inline double TweedieLaw::nll(double y, double mu, double t, double power, doubl
     const double log_y = std::log(y);
     if (power == 2) return exponent + log_y + stirling_error(inverse_dispersion) + 0.5 * std::log(dispersion) + half_log_two_pi;
     if (power == 3) return exponent + half_log_two_pi + 0.5 * std::log(dispersion) + 1.5 * log_y;
-    return power > 1 && power < 2 ? exponent + compound_normaliser(log_y, power, dispersion) : nan_value;
+    return power > 1 && power < 2 ? exponent + compound_normaliser(log_y, power, std::log(dispersion)) : nan_value;
 }
 
 template <class Link>
@@ -376,17 +438,12 @@ inline TweedieSlopes tweedie_slopes(double y, double mu, double power, double di
     const double half = y_power * Deviance(power).relative(y, log_y, mu, t);
     const double half_slope = half_deviance_power_slope(y, log_y, mu, t, power, half) / dispersion;
     if (x <= tables.expansion.reach) {
-        double in_power = 0.0, in_log_x = 0.0, xk = 1.0;
-        for (int k = 0; k < expansion_order; ++k) {
-            xk *= x;
-            in_power += tables.expansion.power_slope[k] * xk;
-            in_log_x += (k + 1) * tables.expansion.b[k] * xk;
-        }
-        return {nll, mean_slope, half_slope + (0.5 - in_log_x) * log_y - in_power, (0.5 - in_log_x - half / dispersion) / dispersion};
+        const OfTwo sum = tables.expansion.derivatives<1>(x);
+        return {nll, mean_slope, half_slope + (0.5 - sum.y) * log_y - sum.x, (0.5 - sum.y - half / dispersion) / dispersion};
     }
     const JumpSeries& series = tables.jumps;
     const double steep = series.steepness;
-    const JumpSum jumps = tables.jumps.sum<true>(y_power / (dispersion * (2.0 - power)));
+    const JumpSum jumps = tables.jumps.sum<1>(y_power / (dispersion * (2.0 - power)));
     const double in_power = steep * steep * (jumps.shape_slope + jumps.divergence) +
                             steep * jumps.excess_jumps * (1.0 / (2.0 - power) - log_y);
     return {nll, mean_slope, half_slope + steep * steep / (2.0 * series.nu) - in_power,

@@ -25,13 +25,13 @@ def points_of(y: Any) -> Numbers:
 
 
 def zeros_of(y: Any) -> int:
-    """How many are 0 for certain."""
-    return int(np.count_nonzero((y.exact & (y.lower == 0)) if isinstance(y, Cells) else y == 0))
+    """How many are 0, or may be."""
+    return int(np.count_nonzero(y.holding(0.0) if isinstance(y, Cells) else y == 0))
 
 
 def may_be(y: Any, value: float) -> bool:
     """Whether this value explains all of them."""
-    return bool(np.all((y.lower <= value) & (value <= y.upper) if isinstance(y, Cells) else y == value))
+    return bool(np.all(y.holding(value) if isinstance(y, Cells) else y == value))
 
 
 # ---- cells -----------------------------------------------------------------------------------------------------------

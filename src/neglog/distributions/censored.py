@@ -34,6 +34,10 @@ class Cells:
         """Which are values."""
         return self.lower == self.upper
 
+    def holding(self, value: float) -> Any:
+        """Which hold this value."""
+        return (self.lower <= value) & (value <= self.upper)
+
     @property
     def points(self) -> Numbers:
         """A number in each: its middle, or the end that is finite."""

@@ -12,6 +12,7 @@ from neglog import _core
 from neglog.distributions import arrays, compound, inverse_gaussian
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import Measure, quiet
+from neglog.distributions.censored import Cells
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
 from neglog.distributions.link import LINKS
@@ -187,7 +188,14 @@ class Tweedie(Noise):
         return power, 1.0 / np.asarray(dispersion, np.float64)
 
     def nll(self, y: ArrayLike) -> Any:
-        """-log p(y) in nats, every constant included; +inf outside the support."""
+        """-log p(y) in nats, every constant included; +inf outside the support. Of cells (`nl.censored`), -log of
+        their probability.
+        """
+        if isinstance(y, Cells):
+            if self._kinds() == {"gaussian"}:  # whose mean may have no logarithm, which the kernel of cells takes
+                mean, dispersion = self._known("mean", "dispersion")
+                return Gaussian(mean, np.sqrt(dispersion)).nll(y)
+            return super().nll(y)
         numbers = as_numbers(y, "y")
         if numbers.dtype == np.float32 and "poisson" in self._kinds():
             return np.asarray(super().nll(self._on_lattice(numbers))).astype(

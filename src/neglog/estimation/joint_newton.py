@@ -31,6 +31,7 @@ AROUND = (0.25, 0.5, 1.0, 2.0)  # times the spread of the residuals: scales that
 TRIED = np.geomspace(1e-3, 1e3, 10)  # times its start, a positive parameter of which nothing else is known
 GRID = 8  # values between the ends of a search
 FAR = 0.25  # of the way to a limit, on the raw scale, from which on the limit itself is tried
+EDGE = 1e-3  # of the interval of a parameter: nearer to its end it has run there
 SAME = 1e-4  # nats by which a fit must be better than that at a limit
 
 
@@ -42,6 +43,8 @@ def solve_joint(task: Task, near: Answer | None = None) -> Answer:
             answer = _at_limit(task, own, answer)
             if own.name in answer.at_limit:
                 break  # and the others were looked at there
+    if not answer.converged:
+        answer.notes += [note for own in task.target.opened if (note := _at_edge(own, answer.noise)) is not None]
     return answer
 
 
@@ -166,8 +169,10 @@ def _spread(target: Target, eta: Numbers) -> float | None:
         return _median(away, target.w) * 1.4826 or float(np.nanmean(away)) or 1.0
     if not target.noise.traits.divided:  # a dispersion without a unit is about one, a shape may be anything
         return 1.0 if target.measure and target.noise.parameter(target.measure).precision < 0 else None
+    others = {own.name: own.start for own in target.opened if own.name != target.measure}
     with np.errstate(all="ignore"):
-        dispersion = 2 * float(np.average(target.noise.loss_at(eta, target.points), weights=target.w))
+        rows = target.noise.estimated(**others).loss_at(eta, target.points)
+        dispersion = 2 * float(np.average(rows, weights=target.w))
         spread = float(dispersion ** -target.noise.parameter(target.measure).precision) if dispersion > 0 else 1.0
     return spread if 0 < spread < np.inf else None
 
@@ -185,6 +190,20 @@ def _values(own: Parameter, spread: float | None) -> Numbers:
 
 
 # ---- limits ----------------------------------------------------------------------------------------------------------
+
+
+def _at_edge(own: Parameter, noise: Any) -> str | None:
+    """What to do about a search that ran to an end of the interval in which a parameter lies, where it has no value."""
+    if own.within is None:
+        return None
+    value, (low, high) = float(own.raw.raw(getattr(noise, own.name))), own.within
+    end = low if value - low < high - value else high
+    if abs(value - end) > EDGE * (high - low):
+        return None
+    return (
+        f"The {own.name} of the {type(noise).__name__} noise ran to {end:g}, the edge of its range, towards which "
+        f"these data cost ever less: state {own.name}=..., or take the noise that it is there."
+    )
 
 
 def is_far(own: Parameter, value: float, share: float = FAR) -> bool:

@@ -10,7 +10,7 @@ from neglog.distributions.arrays import all_finite
 from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerated import Absolutes, Amounts, Binary, Classes, Counts, HuberTarget, LogSquares, Squares
-from neglog.likelihood.censored import Censored, refuse_one_sided
+from neglog.likelihood.censored import Censored, refuse_one_sided, refuse_untold
 from neglog.likelihood.kinked import KinkedCells
 from neglog.likelihood.modelled import Modelled, ModelledCells, check_modelled
 from neglog.likelihood.ordered import OrderedClasses
@@ -45,11 +45,13 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None, *, who
     """The target of a noise; what can be told from all rows only is not asked of a part of them."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
-    if noise.modelled:
-        check_modelled(noise, whole_nll=not ACCELERATORS[noise.traits.settled_by].has_remainder)
+    if noise.modelled:  # the pass over cells has the whole nll of every noise
+        whole_nll = isinstance(y, Cells) or not ACCELERATORS[noise.traits.settled_by].has_remainder
+        check_modelled(noise, whole_nll=whole_nll)
     if isinstance(y, Cells):
         if whole:
             refuse_one_sided(y if w is None else y[w > 0])
+            refuse_untold(noise, y)
         if whole and not noise.smooth and y.exact.all():  # which have a solver of their own
             return make_target(noise, y.lower, w, p)
         of_cells = ModelledCells if noise.modelled else Censored if noise.smooth else KinkedCells

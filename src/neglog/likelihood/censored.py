@@ -71,6 +71,10 @@ class Censored(Target):
     def points(self) -> Numbers:
         return self.raw.points if isinstance(self.raw, Cells) else np.asarray(self.raw)
 
+    @property
+    def zeros(self) -> Any:
+        return self.raw.holding(0.0) if isinstance(self.raw, Cells) else self.points == 0
+
     def middle(self) -> float:
         y = self.points
         return float(np.mean(y) if self.w is None else self.w @ y / self.w.sum())
@@ -114,6 +118,14 @@ def refuse_one_sided(cells: Cells) -> None:
                 f"all {len(cells)} rows of y are censored on the {side}, so that there is no maximum: every y "
                 f"may lie arbitrarily far {other}; some rows must have been observed, or lie in intervals"
             )
+
+
+def refuse_untold(noise: Any, cells: Cells) -> None:
+    """Refuse what is open and cannot be told from cells of which so many may be 0."""
+    zeros = int(np.count_nonzero(cells.holding(0.0)))
+    objection = noise.cannot_tell(len(cells), zeros) if noise.in_doubt else None
+    if objection is not None:
+        raise ValueError(objection)
 
 
 def _holds_some(support: Any, cells: Cells) -> Any:

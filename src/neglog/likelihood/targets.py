@@ -67,6 +67,11 @@ class Target:
         return np.asarray(self.raw)
 
     @property
+    def zeros(self) -> Any:
+        """Which y are 0, or may be."""
+        return self.points == 0
+
+    @property
     def located(self) -> Numbers:
         """Where each y lies, as it is fitted: of a cell, whose ends may be infinite, a number in it."""
         return self.y

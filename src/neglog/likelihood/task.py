@@ -152,7 +152,7 @@ class Task:
         if self.target.noise.labelled:
             labels = self.target.classes  # type: ignore[attr-defined]
             return dict(zip(map(str, labels), np.bincount(y.astype(int), minlength=len(labels)).tolist(), strict=True))
-        zero = float(np.mean(y == 0))
+        zero = float(np.mean(self.target.zeros))
         return {"mean": float(y.mean()), "least": float(y.min()), "largest": float(y.max()), "share of 0": zero}
 
     def without_columns(self) -> "Task":

@@ -55,7 +55,7 @@ class TargetSums:
 def sums_of(target: Target) -> TargetSums:
     """Of a target whose rows are in memory."""
     y = np.asarray(target.points if isinstance(target, Censored) else target.y, np.float64)
-    w, p, zero = target.w, target.p, target.points == 0
+    w, p, zero = target.w, target.p, target.zeros
     counted = p if w is None else w if p is None else w * p
     classes = {}
     if target.noise.labelled:

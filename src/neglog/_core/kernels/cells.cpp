@@ -1,6 +1,6 @@
 // Noises whose y lies in cells (cells.hpp). A new noise adds its line here to be fitted to censored rows.
 
-#include "../cells.hpp"
+#include "../tweedie_cells.hpp"
 
 #include <iterator>
 
@@ -80,7 +80,7 @@ void cells_loop(std::size_t n, std::size_t stride, const double* lower, const do
     if (exact.n) {
         const double* raw[most_parameters];
         for (std::size_t k = 0; k < F::parameters; ++k) raw[k] = exact.raw[k];
-        if constexpr (F::parameters > 0) {
+        if constexpr (F::parameters > 0 && !std::is_same_v<F, TweedieFormula>) {  // whose sums leave nothing to vectors
             joint_rows<F, wanted>(exact.n, joint_rows_at_once, exact.lower, exact.m, raw, exact.value, exact.gradient, exact.hessian);
             if constexpr (has_constant<F>)
                 add_constants<F, wanted>(exact.n, joint_rows_at_once, raw, exact.value, exact.gradient, exact.hessian);
@@ -150,6 +150,7 @@ constinit const Kernel cell_kernels[] = {
     cells_of<GammaFormula>("cells(gamma)", "log"),
     cells_of<WeibullFormula>("cells(weibull)", "log"),
     cells_of<InverseGaussianFormula>("cells(inversegaussian)", "log"),
+    cells_of<TweedieFormula>("cells(tweedie)", "log"),
     cells_of<BetaProportionFormula>("cells(betaproportion)", "logit"),
     cells_of<ZeroInflated<PoissonFormula>>("cells(zeroinflated(poisson))", "log"),
     cells_of<ZeroInflated<NegativeBinomialFormula>>("cells(zeroinflated(negativebinomial))", "log"),
