@@ -35,7 +35,7 @@ from neglog.distributions.noise import Noise
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.learned_prior import is_open
-from neglog.fitting.fit import fit, opened, with_ends
+from neglog.fitting.fit import explained, fit, opened, with_ends
 from neglog.likelihood.row_values import ConvergenceWarning, checked
 from neglog.results.fit import Fit
 from neglog.results.fit_of_rows import FitOfRows
@@ -44,7 +44,7 @@ from neglog.streaming.pieces import fold_of
 from neglog.streaming.watching import tells
 from neglog.typing import Numbers
 
-SETTINGS = {"intercept": True, "missing": "error", "rare": 0}  # which `nl.fit` has by default
+SETTINGS = {"intercept": True, "missing": "error", "rare": 0, "terms": None}  # which `nl.fit` has by default
 AnyFit = TypeVar("AnyFit", bound=Fit)
 PRECISE = 1e-6  # the tol that `nl.fit` has by default
 
@@ -68,6 +68,7 @@ def compare(
     progress: Any = None,
     engine: str | None = None,
     cache: Any = None,
+    terms: Any = None,
 ) -> Comparison:
     """Fit every noise that can explain y on the same folds, and rank them by the nats of the rows left out.
 
@@ -76,6 +77,7 @@ def compare(
     missing   and rare say what to do with missing values and rare levels, as in `nl.fit`
     progress  True shows a bar; a function is called before every fit, with a sentence and the share that is done
     engine    and cache are those of `nl.fit`, for files
+    terms     what predictions are made of, as in `nl.fit`: curves and groups, or "smooth"
 
     The fold of a row is a hash of its number, so that folds are the same wherever the rows are. A noise that cannot
     explain y, or cannot be fitted, is listed with the reason. `call` is the call of `nl.fit` that gives the best one.
@@ -93,10 +95,12 @@ def compare(
     """
     prior = Gaussian() if prior is None else prior_of(prior)
     given: dict[str, Any] = {"sample_weight": sample_weight, "offset": offset, "exposure": exposure}
-    settings: dict[str, Any] = {"intercept": intercept, "missing": missing, "rare": rare}
+    settings: dict[str, Any] = {"intercept": intercept, "missing": missing, "rare": rare, "terms": terms}
     stated = {name: value for name, value in settings.items() if value != SETTINGS[name]}
     places = {name: value for name, value in (("engine", engine), ("cache", cache)) if value is not None}
     recipe = recipe_of(y, prior, given, {**stated, **places})
+    asked = y
+    y, settings["terms"] = explained(y, terms, intercept)
     source = opened_source(X, engine)
     if source is not None:
         settings["cache"] = cache
@@ -106,7 +110,7 @@ def compare(
         found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress)
     found.recipe = replace(recipe, prior=found.prior)
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
-    found.target = _target_name(ends_of(y)["y"])
+    found.target = _target_name(ends_of(asked)["y"])
     found.leaks = found.leaks or perfection(found.scores[0], found.y, found.target)
     found.fit.named = {**named, "y": found.target}
     return found
@@ -139,7 +143,9 @@ def _compared_table(
     missing, rare = settings["missing"], settings["rare"]
     number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
     lower, beside = with_ends(y, {**given, "number": number})
-    design, values = opened(X, lower, beside, labels, isinstance(prior, Flat), missing, rare, settings["intercept"])
+    made_of = {"terms": settings["terms"]}
+    reference = isinstance(prior, Flat)
+    design, values = opened(X, lower, beside, labels, reference, missing, rare, settings["intercept"], made_of)
     target, number = cells_of(values), values["number"]
     values = {name: values[name] for name in given}
     assert target is not None

@@ -15,6 +15,7 @@ from neglog.engines.files import kind_of_type
 from neglog.engines.memory import Loss, Memory
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn
+from neglog.estimation.learned_terms import has_priors, learn_terms
 from neglog.estimation.solve import solve
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.modelled import check_columns
@@ -176,7 +177,9 @@ def compare_source(
 
 def _fitted(task: StreamedTask, prior: Prior) -> Fitted:
     """As `nl.fit` does it."""
-    if is_open(prior):
+    if has_priors(task):
+        task, answer, prior = learn_terms(task, prior, None)  # type: ignore[assignment]
+    elif is_open(prior):
         task, answer, prior = learn(task, prior, None)  # type: ignore[assignment]
     else:
         task = replace(task, penalty=make_penalty(prior, task.engine))

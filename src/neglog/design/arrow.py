@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from neglog.design import tables
 from neglog.design.blocks import Block, Codes, Dense
 from neglog.design.design import Column, Design, Schema
+from neglog.design.functions import applied
 from neglog.typing import Numbers
 
 DAY = 86_400e6  # microseconds
@@ -41,7 +42,7 @@ class Encoder:
     @property
     def columns(self) -> list[str]:
         """The columns that are needed."""
-        own = [column.name for column in self.schema.table or ()]
+        own = list(dict.fromkeys(c.name if self.encoded else c.source for c in self.schema.table or ()))
         others = [name for name in dict.fromkeys([*self.named.values(), *self.beside]) if name not in own]
         return [*own, *others, *([NUMBER] if self.encoded else [])]
 
@@ -75,11 +76,13 @@ class Encoder:
         return np.ascontiguousarray(numbers_of(column), np.float64)
 
     def _blocks(self, table: Any, column: Column) -> list[Block]:
-        values = table.column(column.name)
+        values = table.column(column.name if self.encoded else column.source)
         if column.levels is not None:
             codes = numbers_of(values) if self.encoded else codes_of(values, column.levels)
             return [Codes(codes, column.levels, column.reference)]
         numbers = days_of(values) if column.dates and not self.encoded else numbers_of(values)
+        if column.function is not None and not self.encoded:
+            numbers = applied(column.function, numbers)
         if column.fill is None:
             return [Dense.of(numbers[:, np.newaxis])]
         lost = np.isnan(numbers)
@@ -94,11 +97,13 @@ class Encoder:
         for what, name in self.named.items():
             columns[name] = self._value(table.column(name), what)
         for column in self.schema.table or ():
-            values = table.column(column.name)
+            values = table.column(column.source)
             if column.levels is not None:
                 columns[column.name] = codes_of(values, column.levels)
             else:
-                columns[column.name] = days_of(values) if column.dates else numbers_of(values)
+                numbers_here = days_of(values) if column.dates else numbers_of(values)
+                own = column.function
+                columns[column.name] = numbers_here if own is None else applied(own, numbers_here)
         return pa.table({**columns, NUMBER: numbers})
 
 

@@ -12,9 +12,10 @@ from neglog.design import tables
 from neglog.design.arrays import as_array, check_shape, dense_block, unmasked
 from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse, is_sparse
 from neglog.design.faults import Fault, refusal
+from neglog.design.functions import applied, function_of
 from neglog.design.parts import Part, built, check_columns, chosen_terms
 from neglog.design.tables import Level, Table, as_table, quoted
-from neglog.design.terms import Terms, checked_terms
+from neglog.design.terms import Factor, Terms, checked_terms
 from neglog.typing import Array
 
 
@@ -32,6 +33,12 @@ class Column:
     dates: bool = False
     fill: float | None = None
     reference: bool = False
+    function: str | None = None  # of another column: its name is then that of both, as in log(power)
+
+    @property
+    def source(self) -> str:
+        """The column of the table that it is, or is a function of."""
+        return self.name if self.function is None else self.name[len(self.function) + 1 : -1]
 
     @property
     def kind(self) -> str:
@@ -154,7 +161,7 @@ class Schema:
 
     def _design_of_table(self, table: Table, columns: tuple[Column, ...]) -> "Design":
         present = set(table.names)
-        absent = [column.name for column in columns if column.name not in present]
+        absent = list(dict.fromkeys(column.source for column in columns if column.source not in present))
         if absent:
             raise ValueError(
                 f"X lacks the columns {quoted(absent)} of the model; it has {quoted(table.names) or 'no columns'}"
@@ -162,15 +169,16 @@ class Schema:
         table = _with_missing_levels(
             table, [column.name for column in columns if column.levels and column.takes_missing]
         )
-        kinds = _kinds(table, [column.name for column in columns], {c.name for c in columns if c.takes_missing})
+        sources = list(dict.fromkeys(column.source for column in columns))
+        kinds = _kinds(table, sources, {column.source for column in columns if column.takes_missing})
         base: dict[str, list[Block]] = {}
         unseen = {}
         for column in columns:
             if column.levels is None:
-                if kinds[column.name] != column.kind:
+                if kinds[column.source] != column.kind:
                     raise TypeError(
-                        f"the column {column.name!r} of X held {'dates' if column.dates else 'numbers'} when the model "
-                        f"was made, but is now {kinds[column.name]} ({table.series(column.name).dtype})"
+                        f"the column {column.source!r} of X held {'dates' if column.dates else 'numbers'} when the "
+                        f"model was made, but is now {kinds[column.source]} ({table.series(column.source).dtype})"
                     )
                 base[column.name] = _numbers(table, column)
                 continue
@@ -197,6 +205,7 @@ class Schema:
         """The schema as a dict of plain values."""
         table = self.table
         flags = [column.reference for column in table or ()]
+        functions = [column.function for column in table or ()]
         mixed = len({column.reference for column in table or () if column.levels is not None}) > 1
         return {
             "columns": self.inputs,
@@ -205,6 +214,7 @@ class Schema:
             "levels": None if table is None else [column.levels and list(column.levels) for column in table],
             "fill": None if table is None else [column.fill for column in table],
             "reference": flags if mixed else any(flags),
+            **({"functions": functions} if any(functions) else {}),
             **({} if self.terms is None else {"terms": [_part_to_json(part) for part in self.terms]}),
             **({} if self.shares is None else {"shares": {name: list(own) for name, own in self.shares.items()}}),
         }
@@ -214,20 +224,19 @@ class Schema:
         """The schema that `to_json` described."""
         if stored["names"] is None:
             return cls(stored["columns"])
-        columns = zip(
-            stored["names"], stored["kinds"], stored["levels"], stored["fill"], reference_flags(stored), strict=True
-        )
+        functions = stored.get("functions") or [None] * len(stored["names"])
+        own = (stored["names"], stored["kinds"], stored["levels"], stored["fill"], reference_flags(stored), functions)
         table = tuple(
-            Column(name, None if levels is None else tuple(levels), kind == "date", fill, reference)
-            for name, kind, levels, fill, reference in columns
+            Column(name, None if levels is None else tuple(levels), kind == "date", fill, reference, function)
+            for name, kind, levels, fill, reference, function in zip(*own, strict=True)
         )
         terms = stored.get("terms")
         if terms is None:
             return cls(stored["columns"], table)
-        own = {column.name: column for column in table}
+        by_name = {column.name: column for column in table}
         shares = stored.get("shares")
         shares = None if shares is None else {name: tuple(places) for name, places in shares.items()}
-        return cls(stored["columns"], table, tuple(_part_from_json(part, own) for part in terms), shares)
+        return cls(stored["columns"], table, tuple(_part_from_json(part, by_name) for part in terms), shares)
 
 
 def _part_to_json(part: Column | Gap | Part) -> Any:
@@ -348,9 +357,13 @@ def read(
             Design((source,), source.rows, source.columns, Schema(source.columns)).check_finite()
         return Design((source,), source.rows, source.columns, Schema(source.columns))
     stated = TermsByPredictor.of(terms, modelled, source.names)
+    derived: dict[str, tuple[str, str]] = {}
     if stated is not None and stated.columns is not None:
-        check_columns(stated.columns, source.names)
-        source = source.without(set(source.names) - set(stated.columns))
+        found = {name: function_of(name, source.names) for name in stated.columns}
+        derived = {name: own for name, own in found.items() if own is not None}
+        check_columns([name for name in stated.columns if name not in derived], source.names)
+        needed = {*stated.columns, *(column for _, column in derived.values())}
+        source = source.without(set(source.names) - needed)
     gaps = {fault.column: fault.count for fault in source.gaps(source.names)} if missing == "impute" else {}
     kinds = _kinds(source, source.names, set(gaps))
     grouped = {name for name in stated.grouped if kinds[name] == "numeric"} if stated is not None else set()
@@ -358,7 +371,20 @@ def read(
     columns: list[Column] = []
     base: dict[str, list[Block]] = {}
     notes: list[str] = []
+    for name, (function, of) in derived.items():
+        if kinds[of] != "numeric":
+            raise TypeError(f"{name} needs a column of numbers, but {of!r} is {kinds[of]}")
+        values = applied(function, _with_nan(source, of, dates=False))
+        known = np.isfinite(values) if weight is None else np.isfinite(values) & (weight > 0)
+        fill = (
+            float(np.average(values[known], weights=None if weight is None else weight[known])) if of in gaps else None
+        )
+        columns.append(Column(name, fill=fill, function=function))
+        base[name] = _numbers(source, columns[-1])
+    as_they_are = kinds if stated is None or stated.columns is None else stated.columns
     for name, kind in kinds.items():
+        if name not in as_they_are:
+            continue
         if kind == "categorical" or name in grouped:
             number = name in grouped and name not in gaps
             codes, values = (
@@ -438,7 +464,7 @@ def with_terms(
     location = chosen_terms(base) if stated.location is None else stated.location
     by_name = {str(item): item for one in (location, *stated.all) for item in one}
     made = {
-        name: own[item] if isinstance(item, str) else built(item, base, weight, ends or {}, notes)
+        name: own[name] if isinstance(item, str | Factor) else built(item, base, weight, ends or {}, notes)
         for name, item in by_name.items()
     }
     found = {name: own[part] if isinstance(part, str) else part for name, part in made.items()}
@@ -553,11 +579,15 @@ def _with_nan(table: Table, name: str, *, dates: bool) -> NDArray[Any]:
 def _numbers(table: Table, column: Column) -> list[Block]:
     """The numbers of a column and, if it takes missing values, where they are."""
     if column.fill is None:
-        series = table.series(column.name)
+        series = table.series(column.source)
         values = tables.days_of(series) if column.dates else tables.numbers_of(series)
+        if column.function is not None:
+            values = applied(column.function, values)
         return [Dense.of(values[:, np.newaxis])]
-    values = _with_nan(table, column.name, dates=column.dates)
+    values = _with_nan(table, column.source, dates=column.dates)
     lost = np.isnan(values)
+    if column.function is not None:
+        values = applied(column.function, values)
     filled = np.where(lost, column.fill, values)
     return [Dense.of(filled[:, np.newaxis]), Dense.of(lost[:, np.newaxis])]
 

@@ -13,7 +13,7 @@ SMOOTH_FROM = 11  # different numbers, from which on `terms="smooth"` makes a cu
 GROUP_FROM = 21  # levels, from which on it makes a group of a factor
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Smooth:
     """A smooth curve of a column of numbers: `smooth`."""
 
@@ -35,8 +35,11 @@ class Smooth:
     def __str__(self) -> str:
         return f"s({self.column})"
 
+    def __repr__(self) -> str:
+        return _call("smooth", [repr(self.column), *([f"size={self.size}"] if self.size != 20 else [])], self.scale)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Group:
     """Effects of the levels of a factor: `group`."""
 
@@ -55,8 +58,26 @@ class Group:
     def __str__(self) -> str:
         return f"(1|{self.column})"
 
+    def __repr__(self) -> str:
+        return _call("group", [repr(self.column)], self.scale)
+
 
 @dataclass(frozen=True)
+class Factor:
+    """A column whose values are levels, also if they are numbers: C(year) in a formula."""
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it takes."""
+        return (self.column,)
+
+    def __str__(self) -> str:
+        return self.column
+
+
+@dataclass(frozen=True, repr=False)
 class Interaction:
     """What two terms add together that neither has alone: `interaction`."""
 
@@ -66,7 +87,7 @@ class Interaction:
 
     def __post_init__(self) -> None:
         for part in (self.first, self.second):
-            if not isinstance(part, str | Smooth | Group):
+            if not isinstance(part, str | Smooth | Group | Factor):
                 raise TypeError(f"interaction takes names of columns, smooth(...) or group(...), but got {part!r}")
         if len(set(self.columns)) < 2:
             raise ValueError(f"interaction needs two different columns, but both are {self.columns[0]!r}")
@@ -80,8 +101,11 @@ class Interaction:
     def __str__(self) -> str:
         return f"{self.first}:{self.second}"
 
+    def __repr__(self) -> str:
+        return _call("interaction", [repr(self.first), repr(self.second)], self.scale)
 
-Term = str | Smooth | Group | Interaction
+
+Term = str | Smooth | Group | Factor | Interaction
 
 
 @dataclass(frozen=True)
@@ -94,7 +118,7 @@ class Terms(ModelledBy):
         return iter(self.items)
 
     def __repr__(self) -> str:
-        return f"terms({', '.join(map(repr, self.items))})"
+        return f"nl.terms({', '.join(map(repr, self.items))})"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,7 +129,7 @@ class Terms(ModelledBy):
     def grouped(self) -> set[str]:
         """The columns whose values are levels, whatever they hold."""
         parts = [part for item in self.items for part in _parts_of(item)]
-        return {part.column for part in parts if isinstance(part, Group)}
+        return {part.column for part in parts if isinstance(part, Group | Factor)}
 
 
 def smooth(column: str, size: int = 20, scale: float | None = None) -> Smooth:
@@ -119,7 +143,7 @@ def smooth(column: str, size: int = 20, scale: float | None = None) -> Smooth:
 
     >>> import neglog as nl
     >>> nl.smooth("age")
-    Smooth(column='age', size=20, scale=None)
+    nl.smooth('age')
     """
     return Smooth(column, size, scale)
 
@@ -130,7 +154,7 @@ def group(column: str, scale: float | None = None) -> Group:
 
     >>> import neglog as nl
     >>> nl.group("region")
-    Group(column='region', scale=None)
+    nl.group('region')
     """
     return Group(column, scale)
 
@@ -144,17 +168,18 @@ def interaction(first: Any, second: Any, scale: float | None = None) -> Interact
 
     >>> import neglog as nl
     >>> nl.interaction("fuel", nl.smooth("age", size=8))
-    Interaction(first='fuel', second=Smooth(column='age', size=8, scale=None), scale=None)
+    nl.interaction('fuel', nl.smooth('age', size=8))
     """
     return Interaction(first, second, scale)
 
 
 def terms(*items: Any) -> Terms:
-    """Terms that predict one parameter of a noise: names of columns, `smooth`, `group` and `interaction`.
+    """Terms that predict one parameter of a noise: names of columns, or of a function of one such as "log(power)", and
+    `smooth`, `group` and `interaction`.
 
     >>> import neglog as nl
     >>> nl.terms("age", nl.smooth("income"))
-    terms('age', Smooth(column='income', size=20, scale=None))
+    nl.terms('age', nl.smooth('income'))
     """
     return checked_terms(items)
 
@@ -166,7 +191,7 @@ def checked_terms(items: Any) -> Terms:
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise TypeError(f'terms must be a list of terms, or "smooth", but is {items!r}')
     for item in items:
-        if not isinstance(item, str | Smooth | Group | Interaction):
+        if not isinstance(item, str | Smooth | Group | Factor | Interaction):
             raise TypeError(
                 "a term is the name of a column, or smooth(...), group(...) or interaction(...) of columns, but one is "
                 f"{item!r}"
@@ -185,6 +210,11 @@ def columns_of(item: Term) -> tuple[str, ...]:
 
 def _parts_of(item: Term) -> tuple[Any, ...]:
     return (item.first, item.second) if isinstance(item, Interaction) else (item,)
+
+
+def _call(name: str, arguments: list[str], scale: float | None) -> str:
+    """As it would be written."""
+    return f"nl.{name}({', '.join([*arguments, *([] if scale is None else [f'scale={scale!r}'])])})"
 
 
 def _check_name(column: Any, what: str) -> None:

@@ -1,6 +1,6 @@
 """The first pass over a table that is not in memory: what its columns hold, and some of its rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -123,7 +123,11 @@ def surveyed_column(column: Any, kind: str, name: str, first: int, weight: Any =
             nulls = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
             fault = Fault(name, "missing", lost, first + (int(nulls[0]) if len(nulls) else 0))
         return ColumnSurvey(name, fault, levels=levels)
-    values = days_of(column) if kind == "date" else numbers_of(column)
+    return surveyed_numbers(days_of(column) if kind == "date" else numbers_of(column), name, first, weight)
+
+
+def surveyed_numbers(values: Any, name: str, first: int, weight: Any = None) -> ColumnSurvey:
+    """The same of numbers."""
     total = float(np.add.reduce(values, dtype=np.float64))
     if np.isfinite(total) and weight is None:
         return ColumnSurvey(name, total=total, known=len(values), ends=_ends(values))
@@ -155,6 +159,7 @@ def schema_of(
     rare: int,
     place: Callable[[int], str],
     weighted: bool = False,
+    functions: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[Schema, list[str]]:
     """The schema of the columns in their order, and notes on what was done to them: as `design.read` decides it."""
     if missing == "error":
@@ -176,7 +181,8 @@ def schema_of(
         if lost and not survey.known:
             raise no_values(name, weighted)
         fill = survey.total / survey.known if lost else None
-        found.append(Column(name, dates=kinds[name] == "date", fill=fill))
+        function = (functions or {}).get(name, (None, ""))[0]
+        found.append(Column(name, dates=kinds[name] == "date", fill=fill, function=function))
         if kinds[name] == "date":
             notes.append(f"{name}: dates are days since 1970-01-01")
         if fill is not None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from neglog.design import check_index, declared_order, is_formula, opened_formula, read, row_count, split
 from neglog.design.design import Design
+from neglog.design.formula import read_formula, without_intercept
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Prior
@@ -72,8 +73,8 @@ def fit(
                    dates become days; or what `neglog.design.read` made of it, for several fits of the same table. Or
                    data that need not fit in memory: a path, a glob or a directory of Parquet, CSV or Arrow files, or a
                    Dask or Spark dataframe; y and the next four are then names of columns
-    y              one value per row, or the name of a column of X, or a formula such as "y ~ a + log(b)", if formulaic
-                   is installed; so are the next four, but for the formula
+    y              one value per row, or the name of a column of X, or a formula such as "y ~ s(age) + (1|region) +
+                   log(power):fuel", which states the terms; so are the next four, but for the formula
     noise          what y does around the prediction; parameters that are None are estimated, and those that are "model"
                    are predicted for each row by the same columns, with coefficients and a prior like the location's:
                    `fit.predictors`. Several quantiles, AsymmetricLaplace(quantile=[0.1, 0.5, 0.9]), are as many fits,
@@ -111,6 +112,7 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    y, terms = explained(y, terms, intercept)
     modelled = terms_of_modelled(noise)
     if modelled:
         noise = noise.modelled_alike()
@@ -152,6 +154,18 @@ def fit(
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
+
+
+def explained(y: Any, terms: Any, intercept: bool) -> tuple[Any, Any]:
+    """The target and the terms, of a formula if y is one that terms can say."""
+    formula = read_formula(y) if is_formula(y) else None
+    if formula is None:
+        return y, terms
+    if terms is not None:
+        raise ValueError(f"the formula {y!r} states the terms; leave terms={terms!r} out")
+    if intercept and not formula.intercept:
+        raise without_intercept(y)
+    return formula.target, formula.terms
 
 
 def terms_of_modelled(noise: Any) -> dict[str, Any]:

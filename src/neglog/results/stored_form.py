@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.design import Schema, reference_flags
+from neglog.design.functions import FUNCTIONS
 from neglog.design.tables import KINDS
 from neglog.distributions.parameters import MODEL
 from neglog.distributions.registry import FAMILIES, listed
@@ -96,6 +97,10 @@ OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
     "schema": {
         "terms": ("a list of names and objects", _list_of(lambda x: isinstance(x, str | dict))),
         "shares": ("lists of counts by name", _map_to(_list_of(_is_count))),
+        "functions": (
+            f"a list of {', '.join(FUNCTIONS)} and nulls",
+            _list_of(_or_none(lambda x: isinstance(x, str) and x in FUNCTIONS)),
+        ),
     },
     "values": {"classes": ("an array", _is_array)},
     "contrasts": {"noise": ("numbers by name", _map_to(_is_number))},

@@ -11,6 +11,7 @@ import numpy as np
 from neglog.design.arrow import Encoder, complete_rows, level_counts, numbers_of
 from neglog.design.columns import MODES, check_target
 from neglog.design.design import Schema, TermsByPredictor, with_terms
+from neglog.design.functions import applied, function_of
 from neglog.design.parts import check_columns as check_terms
 from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
 from neglog.distributions import Flat
@@ -22,7 +23,7 @@ from neglog.engines.files import Files, is_paths, kind_of_type
 from neglog.engines.memory import Memory, centres_of
 from neglog.engines.sources import Source, final_numbers
 from neglog.engines.spark import SparkRows, is_spark
-from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column
+from neglog.engines.survey import SAMPLE_ROWS, Sample, Survey, schema_of, surveyed_column, surveyed_numbers
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.modelled import check_columns
 from neglog.likelihood.ordered import order_notes
@@ -75,6 +76,7 @@ class FirstLook:
     noise: Any
     step: int
     drop: bool
+    functions: dict[str, tuple[str, str]]  # of columns, by the names that terms have for them
 
     def __call__(self, table: Any, first: int) -> Survey:
         rows, numbers = table.num_rows, np.arange(first, first + table.num_rows)
@@ -83,8 +85,12 @@ class FirstLook:
             table, numbers = table.filter(kept), numbers[kept]
         weight = self._weight(table, first)
         columns = {
-            name: surveyed_column(table.column(name), kind, name, first, weight) for name, kind in self.kinds.items()
+            name: surveyed_column(table.column(name), kind, name, first, weight)
+            for name, kind in self.kinds.items()
+            if name not in self.functions
         }
+        for name, (function, of) in self.functions.items():
+            columns[name] = surveyed_numbers(applied(function, numbers_of(table.column(of))), name, first, weight)
         sample = Sample.of(table, numbers, self.step, weight)
         total = float(table.num_rows if weight is None else weight.sum())
         return Survey(rows, columns, sample, total, self._target(table, first), self._counted(table, weight))
@@ -155,9 +161,16 @@ def open_source(
     named = _named(source, {**ends_of(y), **given})
     kinds = {name: kind_of_type(dtype) for name, dtype in source.types.items() if name not in set(named.values())}
     stated = TermsByPredictor.of(terms, modelled, list(kinds))
+    functions: dict[str, tuple[str, str]] = {}
     if stated is not None and stated.columns is not None:
-        check_terms(stated.columns, list(kinds))
+        found = {name: function_of(name, kinds) for name in stated.columns}
+        functions = {name: own for name, own in found.items() if own is not None}
+        check_terms([name for name in stated.columns if name not in functions], list(kinds))
+        for name, (_, of) in functions.items():
+            if kinds[of] != "numeric":
+                raise TypeError(f"{name} needs a column of numbers, but {of!r} is {kinds[of]}")
         kinds = {name: kind for name, kind in kinds.items() if name in stated.columns}
+        kinds |= dict.fromkeys(functions, "numeric")
         numbers = sorted(name for name in stated.grouped if kinds[name] != "categorical")
         if numbers:
             raise TypeError(
@@ -169,9 +182,12 @@ def open_source(
     # how many rows there are, or count, may be known only afterwards: then a sample is thinned as it grows
     unknown = source.lengths is None or "sample_weight" in named
     step = 1 if unknown else max(1, sum(source.lengths or ()) // SAMPLE_ROWS)
-    look = FirstLook(kinds, named, noise, step, missing == "drop")
+    look = FirstLook(kinds, named, noise, step, missing == "drop", functions)
+    needed = [name for name in kinds if name not in functions] + [of for _, of in functions.values()]
     try:
-        survey: Survey = source.total(look, [*kinds, *dict.fromkeys(named.values())], count=lambda part: part.rows)
+        survey: Survey = source.total(
+            look, list(dict.fromkeys([*needed, *named.values()])), count=lambda part: part.rows
+        )
     except RowError as error:
         raise ValueError(f"{error.message} (counted from {source.where(error.first)})") from None
     if survey is None or survey.target is None:
@@ -187,6 +203,7 @@ def open_source(
         rare=rare,
         place=source.where,
         weighted="sample_weight" in named,
+        functions=functions,
     )
     if stated is not None:
         schema = _with_terms(schema, stated, survey, named, notes)
