@@ -66,6 +66,16 @@ Cache = Annotated[
     Path | None,
     typer.Option(help="A directory for decoded copies of many files: passes then read faster", rich_help_panel=DATA),
 ]
+Smooth = Annotated[
+    str | None,
+    typer.Option(help="Columns that become smooth curves: age,income; or auto, which chooses", rich_help_panel=MODEL),
+]
+Group = Annotated[
+    str | None, typer.Option(help="Columns whose levels are drawn to their mean: region,shop", rich_help_panel=MODEL)
+]
+Interaction = Annotated[
+    str | None, typer.Option(help="Pairs of columns that act together: age:fuel,power:region", rich_help_panel=MODEL)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines", rich_help_panel=OUTPUT)]
 Raw = Annotated[
     bool,
@@ -96,6 +106,8 @@ FIT = """Examples:
   [bold]neglog fit visits.parquet --target visits --noise poisson --save visits.json[/bold]
 
   [bold]neglog fit claims.csv --target cost --noise "tweedie(power=1.5)" --prior "laplace(scale=0.1)"[/bold]
+
+  [bold]neglog fit claims.csv --target cost --noise gamma --smooth age,power --group region --model shape[/bold]
 
 A noise or prior leaves open what is not stated: a prior that is just [bold]gaussian[/bold] learns its scale.
 """
@@ -130,6 +142,9 @@ def compare(
         str | None,
         typer.Option(help="Of the coefficients; by default a Gaussian whose scale is learned", rich_help_panel=MODEL),
     ] = None,
+    smooth: Smooth = None,
+    group: Group = None,
+    interaction: Interaction = None,
     folds: Annotated[int, typer.Option(help="Parts of the rows that are left out in turn", rich_help_panel=MODEL)] = 5,
     seed: Annotated[int, typer.Option(help="Of the folds", rich_help_panel=MODEL)] = 0,
     report: Annotated[Path | None, typer.Option(help="Write a report, an HTML file", rich_help_panel=OUTPUT)] = None,
@@ -158,6 +173,7 @@ def compare(
             rare=rare,
             progress=tell,
             cache=cache,
+            terms=_terms(data, ends, [exposure, weight, offset], smooth, group, interaction),
         )
         kept = _listed(keep or "")  # of which nobody need be told that they look like identifiers
         found.notes[:] = [*notes, *(note for note in found.notes if note.partition(": it")[0] not in kept)]
@@ -170,6 +186,9 @@ def compare(
             "offset": offset,
             "without": without,
             "keep": keep,
+            "smooth": smooth,
+            "group": group,
+            "interaction": interaction,
         }
         options |= {"missing": None if missing == "error" else missing, "rare": rare or None, "cache": cache}
         found.command = fit_command(table, target, found.scores[0].noise, found.prior, options)
@@ -212,6 +231,9 @@ def fit(
         str | None,
         typer.Option(help="Parameters of the noise that the columns predict too: scale,df", rich_help_panel=MODEL),
     ] = None,
+    smooth: Smooth = None,
+    group: Group = None,
+    interaction: Interaction = None,
     save: Annotated[Path | None, typer.Option(help="Write the model, a JSON file", rich_help_panel=OUTPUT)] = None,
     raw: Raw = False,
     as_json: AsJson = False,
@@ -241,6 +263,7 @@ def fit(
             rare=rare,
             cache=cache,
             progress=lambda text: tell(text, None),
+            terms=_terms(data, ends, [exposure, weight, offset], smooth, group, interaction),
         )
         found.notes[:0] = notes
         if save is not None:
@@ -305,6 +328,7 @@ def predict(
 @app.command(epilog="Example: [bold]neglog explain visits.json[/bold]")
 def explain(model: ModelFile, raw: Raw = False, as_json: AsJson = False, debug: Debug = False) -> None:
     """Print a saved model: its formula, noise, prior and coefficients, and the data it was fitted to."""
+    from neglog.results.effects import effect_table, level_terms
     from neglog.results.loading import load
     from neglog.results.storage import to_json
     from neglog.results.summary import equation
@@ -320,6 +344,8 @@ def explain(model: ModelFile, raw: Raw = False, as_json: AsJson = False, debug: 
     for column in found.schema.table or ():
         levels = "" if column.levels is None else f": {', '.join(map(str, column.levels))}"
         _print(f"  {column.name}, {column.kind}{levels}")
+    for name in level_terms(found):
+        _print(effect_table(found, name))
 
 
 @app.command()
@@ -397,6 +423,37 @@ def _opened(
     useless = useless_columns(table.drop_columns(list(dict.fromkeys([*used, *(k for k in kept if k not in used)]))))
     notes = [f"{name}: left out, since {reason}; --keep {name} uses it" for name, reason in useless.items()]
     return table.drop_columns(list(useless)), notes
+
+
+def _terms(
+    data: Any,
+    ends: dict[str, str],
+    named: list[str | None],
+    smooth: str | None,
+    group: str | None,
+    interaction: str | None,
+) -> Any:
+    """What predictions are made of: the columns as they are, but for those that are to be curves or groups."""
+    if smooth is None and group is None and interaction is None:
+        return None
+    from neglog.design.terms import Group, Interaction, Smooth
+
+    pairs = [tuple(pair.split(":")) for pair in _listed(interaction or "")]
+    wrong = [pair for pair in pairs if len(pair) != 2]
+    if wrong:
+        raise ValueError(f"--interaction takes pairs such as age:fuel, but one is {':'.join(wrong[0])!r}")
+    if smooth == "auto" and not (group or interaction):
+        return "smooth"
+    if smooth == "auto":
+        raise ValueError("--smooth auto chooses all terms; name the curves where groups or interactions are stated too")
+    curves, groups = _listed(smooth or ""), _listed(group or "")
+    used = {*ends.values(), *named}
+    columns = [name for name in (getattr(data, "types", None) or data.column_names) if name not in used]
+    stated: list[Any] = [Smooth(name) for name in curves] + [Group(name) for name in groups]
+    rest = [name for name in columns if name not in {*curves, *groups}]
+    parts = [[Smooth(one) if one in curves else one for one in pair] for pair in pairs]
+    both = [Interaction(first, second) for first, second in parts]
+    return [*rest, *stated, *both]
 
 
 def _listed(text: str) -> list[str]:

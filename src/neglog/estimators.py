@@ -50,12 +50,14 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         standardize: bool | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
+        terms: Any = None,
     ) -> None:
         self.prior = prior
         self.intercept = intercept
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
+        self.terms = terms
 
     def _belief(self) -> tuple[Prior, bool | None]:
         """The prior, and whether it is on the coefficients of columns of unit variance."""
@@ -73,6 +75,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             standardize=standardize,
             tol=self.tol,
             max_iter=self.max_iter,
+            terms=self.terms,
             **rows,
         )
         self.coef_, self.intercept_, self.n_iter_ = self.fit_.coef, self.fit_.intercept, self.fit_.n_iter
@@ -109,6 +112,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     noise  an object or its text: "gaussian", "gamma", "tweedie(power=1.5)", "huber"; what it leaves open is estimated
     prior  of the coefficients: None for none, "gaussian(scale=1)", "laplace(scale=0.1)", "gaussian" to learn its scale
     link   another link than the noise's own
+    terms  what predictions are made of, as in `nl.fit`: names of columns, curves, groups and interactions, or "smooth"
 
     >>> import numpy as np, neglog as nl
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [1, 2, 7, 11]
@@ -126,8 +130,10 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         standardize: bool | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
+        terms: Any = None,
     ) -> None:
-        super().__init__(prior, intercept=intercept, standardize=standardize, tol=tol, max_iter=max_iter)
+        search: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+        super().__init__(prior, intercept=intercept, standardize=standardize, terms=terms, **search)
         self.noise = noise
         self.link = link
 
@@ -215,6 +221,7 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
            scale
     ordered  True: the classes have an order, that of a category that declares one, else the sorted one; or a list of
            them in order. They are then cells of one latent value (Ordinal), with one coefficient per column
+    terms  what predictions are made of, as in `nl.fit`: names of columns, curves, groups and interactions, or "smooth"
 
     >>> import numpy as np, neglog as nl
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"]
@@ -231,8 +238,10 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         standardize: bool | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
+        terms: Any = None,
     ) -> None:
-        super().__init__(prior, intercept=intercept, standardize=standardize, tol=tol, max_iter=max_iter)
+        search: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+        super().__init__(prior, intercept=intercept, standardize=standardize, terms=terms, **search)
         self.ordered = ordered
 
     def _belief(self) -> tuple[Prior, bool | None]:
