@@ -63,6 +63,7 @@ class State:
     matrix: Numbers  # second derivatives in (theta, v), without the prior
     bend: Numbers
     covariance: Numbers
+    paces: Numbers  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
     value: float  # the log evidence
 
 
@@ -84,19 +85,24 @@ class Maximum:
         if any(not low < value < high for value, (low, high) in zip(u[self.scales :], ends, strict=True)):
             return None
         bend = self.pulls.bend(u[: self.scales])
-        answer, nll, slopes, matrix = self.rows.fit(self.pulls.penalty(u[: self.scales]), u[self.scales :], near)
+        v = u[self.scales :]
+        answer, nll, slopes, matrix = self.rows.fit(self.pulls.penalty(u[: self.scales]), v, near)
         n = self.width
         if not (np.isfinite(nll) and np.isfinite(matrix).all()):
             return None
-        hessian = matrix[:n, :n] + np.diag(bend)
-        found = _inverse(hessian, self.basis)
+        information = self.rows.information(answer.theta, v)
+        found = _inverse((matrix[:n, :n] if information is None else information) + np.diag(bend), self.basis)
         if found is None:
             return None
         covariance, volume = found
+        paces = covariance
+        if information is not None and self.task.target.noise.link.name != "identity":
+            own = _inverse(matrix[:n, :n] + np.diag(bend), self.basis)
+            paces = covariance if own is None else own[0]
         away = answer.theta - self.pulls.centre
         held = bend > 0
         value = -nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
-        return State(u, answer, nll, slopes, matrix, bend, covariance, value)
+        return State(u, answer, nll, slopes, matrix, bend, covariance, paces, value)
 
     def slopes(self, state: State) -> Numbers:
         """Of the evidence, exact."""
@@ -136,7 +142,7 @@ class Maximum:
         n = self.width
         away = state.answer.theta - self.pulls.centre
         pulled = np.vstack([self._changes(state) * away, state.matrix[n:, :n]])
-        return np.asarray(-pulled @ state.covariance)
+        return np.asarray(-pulled @ state.paces)
 
     def effective(self, state: State) -> Numbers:
         """The effective number of coefficients under each prior."""
@@ -275,6 +281,10 @@ class Rows:
         matrix[n:, n:] += bends
         return answer, value + more, gradient[n:] + slopes, matrix
 
+    def information(self, theta: Numbers, v: Numbers) -> Numbers | None:
+        """What takes the place of a curvature that jumps, in the evidence."""
+        return None
+
     def third(self, state: State) -> tuple[Numbers, Numbers]:
         """Of tr(C H): its slope along each coefficient, and along each of v."""
         v = state.u[len(state.u) - len(self.task.target.open) :]
@@ -363,12 +373,8 @@ class Jumping(Rows):
 
     expected = True
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
-        """The fit, with the information of the rows in the place of a curvature."""
-        answer, nll, slopes, matrix = super().fit(penalty, v, near)
-        n = len(answer.theta)
-        matrix[:n, :n] = self.task.total(information_sums, answer.theta, v)
-        return answer, nll, slopes, matrix
+    def information(self, theta: Numbers, v: Numbers) -> Numbers | None:
+        return np.asarray(self.task.total(information_sums, theta, v))
 
 
 def information_sums(task: Task, theta: Numbers, v: Numbers) -> Numbers:
@@ -379,8 +385,10 @@ def information_sums(task: Task, theta: Numbers, v: Numbers) -> Numbers:
     return engine.with_rows(np.zeros(engine.rows), weight).moments()[:-1, :-1]
 
 
-class Kinked(Jumping):
-    """Laplace noise, symmetric or not: exact fits."""
+class Kinked(Rows):
+    """Laplace noise, symmetric or not: exact fits, and the information of the rows in the place of a curvature."""
+
+    expected = True
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
         """The fit, its nll, and slopes and information."""
