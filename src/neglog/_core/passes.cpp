@@ -161,14 +161,11 @@ class Worker {
                 const auto& [other, from] = groups[b];
                 set_.basis_form(rows_, a == b ? 1.0 : 2.0, own, other, matrix + begin * columns_ + from, columns_, out);
             }
-            for (std::size_t i = 0; i < rows_; ++i)
-                for (std::size_t r = 0; r < own.runs; ++r)
-                    for (std::size_t k = 0; k < own.length; ++k) {
-                        const std::size_t row = begin + static_cast<std::size_t>(own.first[i]) + r * own.apart + k;
-                        double sum = 0.0;
-                        for (std::size_t j = 0; j < d; ++j) sum += matrix[row * columns_ + j] * by_rows_[i * d + j];
-                        out[i] += 2.0 * own.values[i * own.count() + r * own.length + k] * sum;
-                    }
+            for (std::size_t j = 0; j < d; ++j) {
+                std::fill_n(value_.get(), rows_, 0.0);
+                set_.basis_times(rows_, own, matrix + j * columns_ + begin, value_.get());
+                for (std::size_t i = 0; i < rows_; ++i) out[i] += 2.0 * value_[i] * by_rows_[i * d + j];
+            }
         }
     }
 
@@ -403,7 +400,17 @@ class Worker {
     // Rows of the Gram matrix that belong to a basis block.
     void add_functions(std::size_t b, const double* w, double* gram, std::size_t width) {
         const RowFunctions& own = functions_[b];
-        set_.basis_by_columns(rows_, own, dense_columns_, by_rows_.get(), gram, width);
+        if (dense_columns_ > few_columns) {
+            set_.basis_by_columns(rows_, own, dense_columns_, by_rows_.get(), gram, width);
+        } else {
+            const std::size_t count = table_.basis[b].functions();
+            for (std::size_t j = 0; j < dense_columns_; ++j) {
+                for (std::size_t i = 0; i < rows_; ++i) room_[i] = w[i] * columns_of_panel_[j * distance_ + i];
+                sums_.assign(count, 0.0);
+                set_.basis_transposed(rows_, own, room_.get(), sums_.data());
+                for (std::size_t k = 0; k < count; ++k) gram[k * width + j] += sums_[k];
+            }
+        }
         std::size_t from = dense_columns_;
         for (std::size_t c = 0; c < table_.codes.size(); ++c) {
             set_.basis_gram(rows_, w, own, levels_[c], gram + from, width);
@@ -576,6 +583,8 @@ class Worker {
     std::vector<RowFunctions> levels_, functions_;  // where there are basis blocks, and the numbers of these below
     Buffer function_values_, factor_values_;
     std::vector<std::int32_t> function_firsts_;
+    static constexpr std::size_t few_columns = 4;  // dense ones, of which sums by function are made one after the other
+    std::vector<double> sums_;
     bool in_place_;
     const double* columns_of_panel_ = nullptr;
     std::size_t distance_ = 0;

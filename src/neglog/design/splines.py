@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from neglog import _core
+from neglog.distributions.arrays import available_threads
 from neglog.typing import Numbers
 
 LARGEST = 200  # knots: the number of a piece is kept in one byte
@@ -91,13 +92,22 @@ class Spline:
 
 def _derivatives(knots: Numbers) -> Numbers:
     """Of the four B-splines of each piece at its left end: value, slope, and so on, (4, pieces, 4)."""
-    from scipy.interpolate import BSpline
-
     padded = np.concatenate([np.repeat(knots[0], 3), knots, np.repeat(knots[-1], 3)])
     count = len(knots) - 1
-    whole = BSpline(padded, np.eye(count + 3), 3)
-    own = np.arange(count)[:, None] + np.arange(4)
-    return np.stack([np.take_along_axis(whole(knots[:-1], nu), own, axis=1) for nu in range(4)])
+    left = np.arange(3, 3 + count)  # of each piece among the padded knots
+    splines = np.zeros((count, 1, 4))  # of each piece, of each of its splines, by power of x less its left end
+    splines[:, 0, 0] = 1.0
+    for degree in range(1, 4):  # by de Boor's recursion
+        higher = np.zeros((count, degree + 1, 4))
+        for k in range(degree):
+            begin, end = padded[left - degree + 1 + k], padded[left + 1 + k]
+            share = splines[:, k] / (end - begin)[:, None]
+            raised = np.roll(share, 1, axis=1)  # times x less the left end; the highest power is not yet in use
+            before = padded[left] - begin
+            higher[:, k + 1] += raised + before[:, None] * share
+            higher[:, k] += (end - padded[left])[:, None] * share - raised
+        splines = higher
+    return np.asarray(np.moveaxis(splines, 2, 0) * np.array([1.0, 1.0, 2.0, 6.0])[:, None, None])
 
 
 def _at_right_end(knots: Numbers) -> Numbers:
@@ -139,7 +149,7 @@ def _gram(spline: Spline, x: Numbers, weight: Numbers | None) -> Numbers:
     table.add_basis([pieces.factor(x, pieces.find(x))], None, 1, spline.turn)
     gram = np.empty((pieces.functions, pieces.functions))
     problem = _core.Problem(table, "", "", np.zeros(1), weight, None, (), None, False, 0.0, 1)
-    problem.evaluate(np.zeros(pieces.functions), None, gram, False, 1)
+    problem.evaluate(np.zeros(pieces.functions), None, gram, False, available_threads())
     return gram / (len(x) if weight is None else weight.sum())
 
 

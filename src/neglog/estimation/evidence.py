@@ -26,6 +26,10 @@ from neglog.typing import Numbers
 STEPS = 60  # of Newton's method
 FARTHEST = 3.0  # step of a log scale
 FINEST = 1e-8  # nats that another step promises, which are not worth it
+LAST = 1e-2  # nats that a step of many rows promises, after which no other is needed if it was so much less
+SHRUNK = 1e-2  # than the step before promised
+NEAR = 0.05  # nats, from which on slopes are exact
+ROUGHLY = 50_000  # rows that show third derivatives well enough before
 SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as where a curvature jumps
 ENOUGH = 1e-4  # of what the slope promises
 HALVINGS = 12
@@ -64,6 +68,7 @@ class State:
     bend: Numbers
     covariance: Numbers
     paces: Numbers  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
+    information: Numbers | None  # what takes the place of second derivatives in theta, where these jump
     value: float  # the log evidence
 
 
@@ -102,12 +107,12 @@ class Maximum:
         away = answer.theta - self.pulls.centre
         held = bend > 0
         value = -nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
-        return State(u, answer, nll, slopes, matrix, bend, covariance, paces, value)
+        return State(u, answer, nll, slopes, matrix, bend, covariance, paces, information, value)
 
-    def slopes(self, state: State) -> Numbers:
-        """Of the evidence, exact."""
+    def slopes(self, state: State, some: int = 1) -> Numbers:
+        """Of the evidence: exact, or nearly so, by third derivatives of every so-manieth row."""
         moves, changes = self._moves(state), self._changes(state)
-        third, of_noise = self.rows.third(state)
+        third, of_noise = self.rows.third(state, some)
         direct = changes @ self._cost(state)
         return np.asarray(np.append(direct, -state.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
 
@@ -157,15 +162,27 @@ class Maximum:
         if state is None:
             raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
         gone = np.zeros(len(u), bool)  # scales that are 0
+        some = self.rows.enough()  # rows that show where it goes, as long as it is far
+        many = self.task.engine.rows > ROUGHLY
         while self.steps < STEPS:
-            slopes = self.slopes(state)
+            slopes = self.slopes(state, some)
             faint = np.flatnonzero((self.effective(state) < FAINT) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
             if len(faint):
                 state = self._without(state, faint, gone)
                 continue
-            free = np.flatnonzero(~gone)
+            free, before = np.flatnonzero(~gone), self.gain
             step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free], free < self.scales)
+            if some > 1 and self.gain < NEAR:
+                some, self.gain = 1, before
+                continue
             if self.gain < enough:
+                break
+            if many and self.gain < min(LAST, SHRUNK * before):  # what a last step leaves is of second order
+                u = state.u.copy()
+                u[free] += step
+                state = self._last(state, u)
+                self.gain *= self.gain
+                self.steps += 1
                 break
             following = self._along(state, free, step, self.gain)
             if following is None:
@@ -173,6 +190,17 @@ class Maximum:
             state = following
             self.steps += 1
         return state
+
+    def _last(self, state: State, u: Numbers) -> State:
+        """The fit after a step so small that the curvature of the rows stays what it was."""
+        bend = self.pulls.bend(u[: self.scales])
+        answer = self.rows.minimum(self.pulls.penalty(u[: self.scales]), u[self.scales :], state)
+        n = self.width
+        information = state.matrix[:n, :n] if state.information is None else state.information
+        found = _inverse(information + np.diag(bend), self.basis)
+        if found is None or not answer.converged:
+            return self.at(u, state) or state
+        return replace(state, u=u, answer=answer, bend=bend, covariance=found[0])
 
     @property
     def arrived(self) -> bool:
@@ -262,16 +290,11 @@ class Rows:
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
         """The fit, its nll, and slopes in v and second derivatives in (theta, v)."""
-        task, target = self.task, self.target(v)
-        stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
-        if near is None:
-            answer = solve(stated)
-        else:
-            n = len(penalty.bend)
-            answer = solve(stated, near.answer, near.matrix[:n, :n] + np.diag(penalty.bend))
+        task, answer = self.task, self.minimum(penalty, v, near)
         if not task.target.open and not task.target.noise.modelled:  # constants make no difference
+            target = self.target(v)
             phi = getattr(target.dispersion(), "dispersion", 1.0)
-            value, _, matrix = stated.engine.evaluate(answer.theta, True)
+            value, _, matrix = task.engine.with_target(target).evaluate(answer.theta, True)
             assert matrix is not None
             return answer, value / phi, np.empty(0), matrix / phi
         value, gradient, matrix = task.total(joint_sums, answer.theta, v, True)
@@ -281,14 +304,30 @@ class Rows:
         matrix[n:, n:] += bends
         return answer, value + more, gradient[n:] + slopes, matrix
 
+    def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
+        """The fit, from one nearby if there is one."""
+        task, target, n = self.task, self.target(v), len(penalty.bend)
+        stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
+        if near is None:
+            return solve(stated)
+        return solve(stated, near.answer, near.matrix[:n, :n] + np.diag(penalty.bend))
+
+    def enough(self) -> int:
+        """The distance of rows that show third derivatives well enough, while the maximum is far."""
+        return 1 if self.task.engine.streamed else max(1, self.task.engine.rows // ROUGHLY)
+
     def information(self, theta: Numbers, v: Numbers) -> Numbers | None:
         """What takes the place of a curvature that jumps, in the evidence."""
         return None
 
-    def third(self, state: State) -> tuple[Numbers, Numbers]:
+    def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """Of tr(C H): its slope along each coefficient, and along each of v."""
-        v = state.u[len(state.u) - len(self.task.target.open) :]
-        found = self.task.total(third_sums, state.answer.theta, v, state.covariance, self.expected)
+        task, factor = self.task, 1.0
+        v = state.u[len(state.u) - len(task.target.open) :]
+        if some > 1:
+            task = task.taken(np.arange(0, task.engine.rows, some))
+            factor = self.task.target.total() / task.target.total()
+        found = factor * task.total(third_sums, state.answer.theta, v, state.covariance, self.expected)
         return found[: len(state.bend)], found[len(state.bend) :]
 
 
@@ -392,9 +431,7 @@ class Kinked(Rows):
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
         """The fit, its nll, and slopes and information."""
-        task, target = self.task, self.target(v)
-        stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
-        answer = solve(stated, None if near is None else near.answer)
+        task, target, answer = self.task, self.target(v), self.minimum(penalty, v, near)
         filled = replace(answer, noise=target.noise)
         joint = Joint(replace(task, penalty=penalty), filled)
         matrix, n = joint.curvature().matrix.copy(), len(answer.theta)
@@ -442,7 +479,13 @@ class Squares(Rows):
         joint = np.block([[matrix, border[:, None]], [border[None], np.full((1, 1), 2 * squares)]])
         return answer, nll, np.array([self.total - squares]), joint
 
-    def third(self, state: State) -> tuple[Numbers, Numbers]:
+    def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
+        return self.fit(penalty, v, near)[0]
+
+    def enough(self) -> int:
+        return 1
+
+    def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """The curvature knows the scale alone."""
         n = len(state.bend)
         trace = float(np.sum(state.covariance * state.matrix[:n, :n]))

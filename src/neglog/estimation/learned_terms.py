@@ -23,9 +23,10 @@ from neglog.typing import Numbers
 STRAIGHT = 1e-6  # of what a coefficient may be: the scale of one that is stated as 0
 ABSENT = 1e30  # the precision of a coefficient that an output does not have: it is 0
 ZERO = 1e-4  # effective coefficients that count as none
-SAMPLE = 5_000  # rows to begin with, or
-PER_COLUMN = 40  # for each column
-LEAST_STEP = 4  # between them, for that to pay
+SAMPLE = 5_000  # rows to begin with, at least, or
+PER_COLUMN = 30  # for each column
+STEP = 12  # one row of so many, of which one of so many, and so on
+LEAST_STEP = 4  # for that to pay
 FEWER = 30.0  # times less than where the search in the sample began, a scale may begin
 ROUGH = 1e-2  # nats that a start may be short of its maximum
 
@@ -224,12 +225,12 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> Numbers:
 
 
 def _some(task: Task) -> Task:
-    """So many rows that the scales are nearly what all rows say; all if they are few."""
+    """A part of the rows, whose scales are nearly what all rows say; all if they are few."""
     if task.engine.streamed:
-        return _some(task.in_memory())
+        return task.in_memory()
     rows = task.engine.rows
-    step = rows // max(SAMPLE, PER_COLUMN * task.engine.columns)
-    return task.taken(np.arange(0, rows, step)) if step >= LEAST_STEP else task
+    least = max(SAMPLE, PER_COLUMN * task.engine.columns)
+    return task if rows < LEAST_STEP * least else task.taken(np.arange(0, rows, min(STEP, rows // least)))
 
 
 def _finished(task: Task, answer: Answer, owned: list[Owned], found: list[TermScale]) -> Learned:
