@@ -56,28 +56,67 @@ class Pulls:
         return Penalty(self.bend(log_scales), self.centre, nothing, nothing)
 
 
-@dataclass
-class State:
-    """The fit at some u: the coefficients, and the nll there with its derivatives in them and in v."""
+@dataclass(frozen=True)
+class Covariance:
+    """Of all coefficients, as one matrix."""
 
-    u: Numbers
+    matrix: Numbers
+
+    def diagonal(self) -> Numbers:
+        """The variances."""
+        return np.asarray(self.matrix.diagonal())
+
+    def times(self, rows: Numbers) -> Numbers:
+        """Rows of numbers, one for each coefficient, times the matrix."""
+        return np.asarray(rows @ self.matrix)
+
+    def squared(self, rows: Numbers) -> Numbers:
+        """Rows times the squares of its entries times the rows again."""
+        return np.asarray(rows @ self.matrix**2 @ rows.T)
+
+
+@dataclass
+class Sums:
+    """The fit at some u, and the nll there with its derivatives in the coefficients theta and in v."""
+
     answer: Answer
     nll: float
     slopes: Numbers  # in v
-    matrix: Numbers  # second derivatives in (theta, v), without the prior
+    curvature: Any  # in theta, without the prior
+    border: Numbers  # in v and theta
+    corner: Numbers  # in v
+
+    @classmethod
+    def of(cls, answer: Answer, nll: float, slopes: Numbers, joint: Numbers) -> "Sums":
+        """From the second derivatives in (theta, v)."""
+        n = len(answer.theta)
+        return cls(answer, nll, slopes, joint[:n, :n], joint[n:, :n], joint[n:, n:])
+
+
+@dataclass
+class State:
+    """The fit at some u, with its evidence."""
+
+    u: Numbers
+    sums: Sums
     bend: Numbers
-    covariance: Numbers
-    paces: Numbers  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
-    information: Numbers | None  # what takes the place of second derivatives in theta, where these jump
+    covariance: Any
+    paces: Any  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
+    information: Any  # what takes the place of the curvature, where that jumps
     value: float  # the log evidence
+
+    @property
+    def answer(self) -> Answer:
+        """The fit."""
+        return self.sums.answer
 
 
 class Maximum:
     """The search; `steps` counts those it took, and `gain` is what another one promised at its end."""
 
-    def __init__(self, task: Task, pulls: Pulls) -> None:
+    def __init__(self, task: Task, pulls: Pulls, rows: "Rows | None" = None) -> None:
         self.task, self.pulls, self.scales = task, pulls, len(pulls.on)
-        self.rows = _rows_of(task)
+        self.rows = rows or _rows_of(task)
         self.width = len(pulls.fixed)
         self.basis = _basis(replace(task, penalty=pulls.penalty(np.zeros(self.scales))))
         self.steps, self.gain = 0, np.inf
@@ -91,45 +130,43 @@ class Maximum:
             return None
         bend = self.pulls.bend(u[: self.scales])
         v = u[self.scales :]
-        answer, nll, slopes, matrix = self.rows.fit(self.pulls.penalty(u[: self.scales]), v, near)
-        n = self.width
-        if not (np.isfinite(nll) and np.isfinite(matrix).all()):
+        sums = self.rows.fit(self.pulls.penalty(u[: self.scales]), v, near)
+        if not np.isfinite(sums.nll):
             return None
-        information = self.rows.information(answer.theta, v)
-        found = _inverse((matrix[:n, :n] if information is None else information) + np.diag(bend), self.basis)
+        information = self.rows.information(sums.answer.theta, v)
+        found = self.rows.inverse(sums.curvature if information is None else information, bend, self.basis)
         if found is None:
             return None
         covariance, volume = found
         paces = covariance
         if information is not None and self.task.target.noise.link.name != "identity":
-            own = _inverse(matrix[:n, :n] + np.diag(bend), self.basis)
+            own = self.rows.inverse(sums.curvature, bend, self.basis)
             paces = covariance if own is None else own[0]
-        away = answer.theta - self.pulls.centre
+        away = sums.answer.theta - self.pulls.centre
         held = bend > 0
-        value = -nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
-        return State(u, answer, nll, slopes, matrix, bend, covariance, paces, information, value)
+        value = -sums.nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
+        return State(u, sums, bend, covariance, paces, information, value)
 
     def slopes(self, state: State, some: int = 1) -> Numbers:
         """Of the evidence: exact, or nearly so, by third derivatives of every so-manieth row."""
         moves, changes = self._moves(state), self._changes(state)
         third, of_noise = self.rows.third(state, some)
         direct = changes @ self._cost(state)
-        return np.asarray(np.append(direct, -state.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
+        return np.asarray(np.append(direct, -state.sums.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
 
     def curvature(self, state: State) -> Numbers:
         """Its second derivatives, but for what third derivatives of the nll add."""
-        n, k = self.width, self.scales
+        k = self.scales
         moves, changes = self._moves(state), self._changes(state)
         away = state.answer.theta - self.pulls.centre
         held = np.where(state.bend > 0, state.bend, np.inf)
         matrix = np.empty((len(moves), len(moves)))
         matrix[:k, :k] = -(changes * away) @ moves[:k].T - 0.5 * (changes / held) @ (changes / held).T
-        matrix[:k, :k] += 0.5 * changes @ state.covariance**2 @ changes.T
+        matrix[:k, :k] += 0.5 * state.covariance.squared(changes)
         matrix[:k, :k] += np.diag(-2 * changes @ self._cost(state))
         matrix[:k, k:] = -(changes * away) @ moves[k:].T
         matrix[k:, :k] = matrix[:k, k:].T
-        border = state.matrix[n:, :n]
-        matrix[k:, k:] = -(state.matrix[n:, n:] + border @ moves[k:].T)
+        matrix[k:, k:] = -(state.sums.corner + state.sums.border @ moves[k:].T)
         return 0.5 * (matrix + matrix.T)
 
     def _changes(self, state: State) -> Numbers:
@@ -144,10 +181,8 @@ class Maximum:
 
     def _moves(self, state: State) -> Numbers:
         """Of the minimum with each of u."""
-        n = self.width
         away = state.answer.theta - self.pulls.centre
-        pulled = np.vstack([self._changes(state) * away, state.matrix[n:, :n]])
-        return np.asarray(-pulled @ state.paces)
+        return np.asarray(-state.paces.times(np.vstack([self._changes(state) * away, state.sums.border])))
 
     def effective(self, state: State) -> Numbers:
         """The effective number of coefficients under each prior."""
@@ -195,12 +230,11 @@ class Maximum:
         """The fit after a step so small that the curvature of the rows stays what it was."""
         bend = self.pulls.bend(u[: self.scales])
         answer = self.rows.minimum(self.pulls.penalty(u[: self.scales]), u[self.scales :], state)
-        n = self.width
-        information = state.matrix[:n, :n] if state.information is None else state.information
-        found = _inverse(information + np.diag(bend), self.basis)
+        information = state.sums.curvature if state.information is None else state.information
+        found = self.rows.inverse(information, bend, self.basis)
         if found is None or not answer.converged:
             return self.at(u, state) or state
-        return replace(state, u=u, answer=answer, bend=bend, covariance=found[0])
+        return replace(state, u=u, sums=replace(state.sums, answer=answer), bend=bend, covariance=found[0])
 
     @property
     def arrived(self) -> bool:
@@ -288,29 +322,34 @@ class Rows:
         target: Target = self.task.target.with_noise(self.task.target.at(v))
         return target
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
-        """The fit, its nll, and slopes in v and second derivatives in (theta, v)."""
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
+        """The fit, with one more pass for second derivatives."""
         task, answer = self.task, self.minimum(penalty, v, near)
         if not task.target.open and not task.target.noise.modelled:  # constants make no difference
             target = self.target(v)
             phi = getattr(target.dispersion(), "dispersion", 1.0)
             value, _, matrix = task.engine.with_target(target).evaluate(answer.theta, True)
             assert matrix is not None
-            return answer, value / phi, np.empty(0), matrix / phi
+            return Sums.of(answer, value / phi, np.empty(0), matrix / phi)
         value, gradient, matrix = task.total(joint_sums, answer.theta, v, True)
         more, slopes, bends = task.target.remainder(v, task)
         n = len(answer.theta)
         matrix = matrix.copy()
         matrix[n:, n:] += bends
-        return answer, value + more, gradient[n:] + slopes, matrix
+        return Sums.of(answer, value + more, gradient[n:] + slopes, matrix)
 
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         """The fit, from one nearby if there is one."""
-        task, target, n = self.task, self.target(v), len(penalty.bend)
+        task, target = self.task, self.target(v)
         stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
         if near is None:
             return solve(stated)
-        return solve(stated, near.answer, near.matrix[:n, :n] + np.diag(penalty.bend))
+        return solve(stated, near.answer, near.sums.curvature + np.diag(penalty.bend))
+
+    def inverse(self, curvature: Any, bend: Numbers, basis: Numbers | None) -> tuple[Any, float] | None:
+        """The inverse of a curvature with the prior's, and the log of its determinant."""
+        found = _inverse(curvature + np.diag(bend), basis) if np.isfinite(curvature).all() else None
+        return None if found is None else (Covariance(found[0]), found[1])
 
     def enough(self) -> int:
         """The distance of rows that show third derivatives well enough, while the maximum is far."""
@@ -327,7 +366,7 @@ class Rows:
         if some > 1:
             task = task.taken(np.arange(0, task.engine.rows, some))
             factor = self.task.target.total() / task.target.total()
-        found = factor * task.total(third_sums, state.answer.theta, v, state.covariance, self.expected)
+        found = factor * task.total(third_sums, state.answer.theta, v, state.covariance.matrix, self.expected)
         return found[: len(state.bend)], found[len(state.bend) :]
 
 
@@ -429,7 +468,7 @@ class Kinked(Rows):
 
     expected = True
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The fit, its nll, and slopes and information."""
         task, target, answer = self.task, self.target(v), self.minimum(penalty, v, near)
         filled = replace(answer, noise=target.noise)
@@ -438,7 +477,7 @@ class Kinked(Rows):
         matrix[:n, :n] -= np.diag(penalty.bend)
         nll = joint.nll(answer.theta, target)
         loss = float(matrix[n, n]) if len(v) else 0.0
-        return filled, nll, np.full(len(v), target.total() - loss), matrix
+        return Sums.of(filled, nll, np.full(len(v), target.total() - loss), matrix)
 
 
 class Squares(Rows):
@@ -457,7 +496,7 @@ class Squares(Rows):
         if p is not None:
             self.constant -= 0.5 * task.target.total(np.log(p))
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The minimum of a quadratic."""
         noise = self.task.target.at(v)
         variance = noise.scale**2
@@ -474,19 +513,18 @@ class Squares(Rows):
             theta[0] += self.middle
         answer = Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty)
         if not len(v):
-            return answer, nll, np.empty(0), matrix
+            return Sums.of(answer, nll, np.empty(0), matrix)
         border = -2 * (self.gram[:n, :n] @ whole[:n] / variance - right)
         joint = np.block([[matrix, border[:, None]], [border[None], np.full((1, 1), 2 * squares)]])
-        return answer, nll, np.array([self.total - squares]), joint
+        return Sums.of(answer, nll, np.array([self.total - squares]), joint)
 
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
-        return self.fit(penalty, v, near)[0]
+        return self.fit(penalty, v, near).answer
 
     def enough(self) -> int:
         return 1
 
     def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """The curvature knows the scale alone."""
-        n = len(state.bend)
-        trace = float(np.sum(state.covariance * state.matrix[:n, :n]))
-        return np.zeros(n), np.full(len(state.slopes), -2 * trace)
+        trace = len(state.bend) - float(state.bend @ state.covariance.diagonal())
+        return np.zeros(len(state.bend)), np.full(len(state.sums.slopes), -2 * trace)
