@@ -13,6 +13,7 @@ from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import Memory
 from neglog.estimation.evidence import Maximum, Pulls
 from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
+from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
 from neglog.estimation.learned_prior import column_spreads, is_open
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
 from neglog.estimation.solve import solve
@@ -74,7 +75,7 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
 
 def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned]) -> tuple[Learned, float]:
     """The fit at the maximum of the evidence, and that maximum."""
-    search = Maximum(task, pulls)
+    search = _search(task, pulls)
     state = search.find(_start(task, pulls, unknown))
     answer = state.answer
     if task.target.open:
@@ -86,6 +87,8 @@ def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned])
                 return found
     answer.effective = 1 - state.bend * state.covariance.diagonal()
     answer.iterations = search.steps
+    if isinstance(search.rows, GroupedRows):
+        answer.information = information_of_groups(task, state)
     errors = np.sqrt(np.maximum(np.linalg.pinv(-search.curvature(state), hermitian=True).diagonal(), 0.0))
     scales = []
     for k, (one, count) in enumerate(zip(unknown, search.effective(state), strict=True)):
@@ -101,6 +104,12 @@ def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned])
         )
     task = replace(task, penalty=pulls.penalty(state.u[: len(unknown)]))
     return _finished(task, answer, owned, scales), state.value
+
+
+def _search(task: Task, pulls: Pulls) -> Maximum:
+    """For the scales of all priors; the levels of a large group are eliminated."""
+    group = large_group(task)
+    return Maximum(task, pulls, None if group is None else GroupedRows(task, group))
 
 
 def _held(
@@ -207,7 +216,7 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> Numbers:
     some = _some(task)
     if some is not task:
         begin = _start(some, pulls, unknown)
-        found = Maximum(some, pulls).find(begin, ROUGH).u
+        found = _search(some, pulls).find(begin, ROUGH).u
         least = begin[: len(unknown)] - np.log(FEWER)  # what some rows do not show, all may
         return np.append(np.maximum(found[: len(unknown)], least), found[len(unknown) :])
     usual = natural_scale(task)
@@ -216,6 +225,10 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> Numbers:
     scales = np.log(sizes * np.where(units > 0, units, 1.0))
     if not task.target.open:
         return np.asarray(scales)
+    group = large_group(task)
+    if group is not None:
+        answer = GroupedRows(task, group).without(pulls.penalty(scales), task.target)
+        return np.append(scales, task.target.raw_of(answer.noise))
     for _ in range(4):  # a prior so weak may leave a fit without an end
         answer = solve(replace(task, penalty=pulls.penalty(scales)))
         if answer.converged:

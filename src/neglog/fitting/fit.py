@@ -140,7 +140,7 @@ def fit(
             task.penalty = make_penalty(Flat() if task.engine.design.schema.terms else prior, task.engine)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize)
-                diagnose(task, answer, learned=is_open(stated))
+                diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
@@ -148,7 +148,7 @@ def fit(
                 task, answer, prior = _solved(task, prior, standardize)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                     task.engine.design.check_finite()
-                diagnose(task, answer, learned=is_open(stated))
+                diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     result = FitOfRows(task, answer, prior, named)
     if not result.converged:
