@@ -34,7 +34,7 @@ SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as 
 ENOUGH = 1e-4  # of what the slope promises
 HALVINGS = 12
 DIFFERENCE = 0.02  # standard deviations of a row, for third derivatives as differences of second ones
-FAINT = 0.02  # effective coefficients of a prior below which its scale may be 0
+FAINT = (0.1, 0.01)  # effective coefficients of a prior below which its scale may be 0, asked twice
 NONE = 1e-7  # of an effective coefficient: what a scale of 0 leaves
 
 
@@ -104,6 +104,7 @@ class State:
     paces: Any  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
     information: Any  # what takes the place of the curvature, where that jumps
     value: float  # the log evidence
+    total: float  # of the weights of the rows
 
     @property
     def answer(self) -> Answer:
@@ -145,7 +146,7 @@ class Maximum:
         away = sums.answer.theta - self.pulls.centre
         held = bend > 0
         value = -sums.nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
-        return State(u, sums, bend, covariance, paces, information, value)
+        return State(u, sums, bend, covariance, paces, information, value, self.task.target.total())
 
     def slopes(self, state: State, some: int = 1) -> Numbers:
         """Of the evidence: exact, or nearly so, by third derivatives of every so-manieth row."""
@@ -191,19 +192,25 @@ class Maximum:
 
     # ---- the search --------------------------------------------------------------------------------------------------
 
-    def find(self, u: Numbers, enough: float = FINEST) -> State:
-        """The maximum, from a start on, to so many nats."""
-        state = self.at(u, None)
+    def find(self, u: Numbers, enough: float = FINEST, near: State | None = None) -> State:
+        """The maximum, from a start on, to so many nats; `near` is a fit of a part of the rows, if there is one."""
+        state = self.at(u, None if near is None else self.rows.grown(near))
         if state is None:
             raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
         gone = np.zeros(len(u), bool)  # scales that are 0
+        faint = np.full(self.scales, FAINT[0])
         some = self.rows.enough()  # rows that show where it goes, as long as it is far
         many = self.task.engine.rows > ROUGHLY
         while self.steps < STEPS:
             slopes = self.slopes(state, some)
-            faint = np.flatnonzero((self.effective(state) < FAINT) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
-            if len(faint):
-                state = self._without(state, faint, gone)
+            small = np.flatnonzero((self.effective(state) < faint) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
+            if len(small):
+                following = self._without(state, small, some)
+                if following is None:  # there is a maximum on the way, unless this was the last time to ask
+                    gone[small] |= faint[small] <= FAINT[1]
+                    faint[small] = FAINT[1]
+                else:
+                    state, gone[small] = following, True
                 continue
             free, before = np.flatnonzero(~gone), self.gain
             step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free], free < self.scales)
@@ -241,13 +248,14 @@ class Maximum:
         """Whether it ended at the maximum, or where the evidence is flat to rounding."""
         return self.gain < SETTLED
 
-    def _without(self, state: State, faint: Numbers, gone: Numbers) -> State:
-        """With scales that do next to nothing at 0, if that has more evidence; else they stay."""
+    def _without(self, state: State, small: Numbers, some: int) -> State | None:
+        """With scales that do next to nothing at 0, if the evidence is larger there and falls on the way back."""
         u = state.u.copy()
-        u[faint] += 0.5 * np.log(NONE / np.maximum(self.effective(state)[faint], NONE))
+        u[small] += 0.5 * np.log(NONE / np.maximum(self.effective(state)[small], NONE))
         following = self.at(u, state)
-        gone[faint] = True
-        return state if following is None or following.value < state.value else following
+        if following is None or following.value < state.value or (self.slopes(following, some)[small] > 0).any():
+            return None
+        return following
 
     def _along(self, state: State, free: Numbers, step: Numbers, gain: float) -> State | None:
         length = 1.0
@@ -350,6 +358,11 @@ class Rows:
         """The inverse of a curvature with the prior's, and the log of its determinant."""
         found = _inverse(curvature + np.diag(bend), basis) if np.isfinite(curvature).all() else None
         return None if found is None else (Covariance(found[0]), found[1])
+
+    def grown(self, near: State) -> State:
+        """The fit of a part of the rows, with a curvature as of all."""
+        factor = self.task.target.total() / near.total
+        return replace(near, sums=replace(near.sums, curvature=factor * near.sums.curvature))
 
     def enough(self) -> int:
         """The distance of rows that show third derivatives well enough, while the maximum is far."""

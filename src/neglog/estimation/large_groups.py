@@ -67,6 +67,9 @@ class Arrow:
         """How many coefficients there are."""
         return len(self.others) + len(self.levels)
 
+    def __rmul__(self, factor: float) -> "Arrow":
+        return replace(self, A=factor * self.A, B=factor * self.B, D=factor * self.D)
+
     def times(self, x: Numbers) -> Numbers:
         """The matrix times a vector."""
         out = np.empty(self.width)
@@ -334,16 +337,12 @@ class _Squares:
     def minimum(self, penalty: Penalty, target: Target) -> Answer:
         """The minimum of a quadratic."""
         variance = target.noise.scale**2
-        found = self.rows.inverse(self._over(variance), penalty.bend, None)
+        found = self.rows.inverse((1 / variance) * self.gram, penalty.bend, None)
         theta = np.full(len(self.right), np.nan)
         if found is not None:
             theta = found[0].times((self.right / variance + penalty.bend * penalty.centre)[None])[0]
             theta[: int(self.rows.task.engine.intercept)] += self.middle
         return Answer(theta, target.noise, found is not None, 1, 0.0, self.rows.task.engine, penalty)
-
-    def _over(self, variance: float) -> Arrow:
-        gram = self.gram
-        return replace(gram, A=gram.A / variance, B=gram.B / variance, D=gram.D / variance)
 
     def sums(self, answer: Answer, m: int) -> Sums:
         """The nll and its derivatives in the coefficients and, if that is open, in the log of the scale."""
@@ -354,7 +353,9 @@ class _Squares:
         nll = self.constant + self.total * float(np.log(scale)) + 0.5 * squares
         border = -2 * (pulled - self.right)[None] / scale**2
         corner = np.full((1, 1), 2 * squares)
-        return Sums(answer, nll, np.full(1, self.total - squares)[:m], self._over(scale**2), border[:m], corner[:m, :m])
+        return Sums(
+            answer, nll, np.full(1, self.total - squares)[:m], (1 / scale**2) * self.gram, border[:m], corner[:m, :m]
+        )
 
 
 def information_of_groups(task: Task, state: State) -> Information:

@@ -11,7 +11,7 @@ from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import Memory
-from neglog.estimation.evidence import Maximum, Pulls
+from neglog.estimation.evidence import Maximum, Pulls, State
 from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
 from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
 from neglog.estimation.learned_prior import column_spreads, is_open
@@ -76,7 +76,8 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
 def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned]) -> tuple[Learned, float]:
     """The fit at the maximum of the evidence, and that maximum."""
     search = _search(task, pulls)
-    state = search.find(_start(task, pulls, unknown))
+    begin, near = _start(task, pulls, unknown)
+    state = search.find(begin, near=near)
     answer = state.answer
     if task.target.open:
         answer.noise = task.target.at(state.u[len(unknown) :])
@@ -209,32 +210,32 @@ def _native(engine: Memory, one: Owned) -> Numbers:
     return engine.native(rows)
 
 
-def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> Numbers:
-    """The best of some of the rows, where there are many; else scales like the spread of y, and the noise that goes
-    with a fit under these.
+def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, State | None]:
+    """The best of some of the rows, where there are many, with their fit; else scales like the spread of y, and the
+    noise that goes with a fit under these.
     """
     some = _some(task)
     if some is not task:
-        begin = _start(some, pulls, unknown)
-        found = _search(some, pulls).find(begin, ROUGH).u
+        begin, near = _start(some, pulls, unknown)
+        state = _search(some, pulls).find(begin, ROUGH, near)
         least = begin[: len(unknown)] - np.log(FEWER)  # what some rows do not show, all may
-        return np.append(np.maximum(found[: len(unknown)], least), found[len(unknown) :])
+        return np.append(np.maximum(state.u[: len(unknown)], least), state.u[len(unknown) :]), state
     usual = natural_scale(task)
     sizes = np.array([usual if one.output <= 0 else 1.0 for one in unknown])
     units = np.array([float(np.sqrt(np.median(row[row > 0]))) for row in pulls.on])
     scales = np.log(sizes * np.where(units > 0, units, 1.0))
     if not task.target.open:
-        return np.asarray(scales)
+        return np.asarray(scales), None
     group = large_group(task)
     if group is not None:
         answer = GroupedRows(task, group).without(pulls.penalty(scales), task.target)
-        return np.append(scales, task.target.raw_of(answer.noise))
+        return np.append(scales, task.target.raw_of(answer.noise)), None
     for _ in range(4):  # a prior so weak may leave a fit without an end
         answer = solve(replace(task, penalty=pulls.penalty(scales)))
         if answer.converged:
             break
         scales = scales - np.log(10)
-    return np.append(scales, task.target.raw_of(answer.noise))
+    return np.append(scales, task.target.raw_of(answer.noise)), None
 
 
 def _some(task: Task) -> Task:
