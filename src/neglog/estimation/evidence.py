@@ -29,7 +29,8 @@ FINEST = 1e-8  # nats that another step promises, which are not worth it
 LAST = 1e-2  # nats that a step of many rows promises, after which no other is needed if it was so much less
 SHRUNK = 1e-2  # than the step before promised
 NEAR = 0.05  # nats, from which on slopes are exact
-ROUGHLY = 50_000  # rows that show third derivatives well enough before
+ROUGHLY = 10_000  # rows that show third derivatives well enough before
+MANY = 30_000  # rows, of which a last look costs more than it tells
 SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as where a curvature jumps
 ENOUGH = 1e-4  # of what the slope promises
 HALVINGS = 12
@@ -200,7 +201,7 @@ class Maximum:
         gone = np.zeros(len(u), bool)  # scales that are 0
         faint = np.full(self.scales, FAINT[0])
         some = self.rows.enough()  # rows that show where it goes, as long as it is far
-        many = self.task.engine.rows > ROUGHLY
+        many = self.task.engine.rows > MANY
         while self.steps < STEPS:
             slopes = self.slopes(state, some)
             small = np.flatnonzero((self.effective(state) < faint) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
