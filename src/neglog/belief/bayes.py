@@ -65,6 +65,7 @@ class Belief:
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(caption=f"evidence {self.evidence:.5g}, {self.log_evidence:.5g} nats", caption_justify="left")
         table.add_column("")
@@ -73,7 +74,7 @@ class Belief:
         odds = self.odds if self._names is None else list(self.odds.values())
         names = range(len(self._log_prior)) if self._names is None else self._names
         for line in zip(names, np.exp(self._log_prior), np.exp(self._log_probability), odds, strict=True):
-            table.add_row(str(line[0]), *(f"{value:.5g}" for value in line[1:]))
+            table.add_row(Text(str(line[0])), *(f"{value:.5g}" for value in line[1:]))
         yield table
 
     def __repr__(self) -> str:

@@ -115,13 +115,14 @@ class Posterior(ABC):
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=self._title(), caption=self._caption(), caption_justify="left")
         table.add_column("")
         for column in ("mean", "std", "5%", "95%"):
             table.add_column(column, justify="right")
         for name, *values in zip(self.names, self.mean, self.std, *self.interval(0.9).T, strict=True):
-            table.add_row(name, *(f"{value:.5g}" for value in values))
+            table.add_row(Text(name), *(f"{value:.5g}" for value in values))  # [..] would be markup in a str
         yield table
 
     @abstractmethod

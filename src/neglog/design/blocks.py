@@ -255,6 +255,15 @@ def _values_of(variable: Variable) -> Array:
 Block = Dense | Codes | Sparse | Basis
 
 
+def rows_of(block: Block, rows: Any) -> Block:
+    """Some rows of a block, copied."""
+    if isinstance(block, Dense):
+        return Dense(np.ascontiguousarray(block.values[rows]))
+    if isinstance(block, Codes):
+        return Codes(np.ascontiguousarray(block.codes[rows]), block.levels, block.reference)
+    return block.rows_of(rows) if isinstance(block, Basis) else Sparse(block.matrix[rows])
+
+
 def is_sparse(X: Any) -> bool:
     """Whether X is a SciPy sparse matrix or array; SciPy is asked only if something has imported it already."""
     module = sys.modules.get("scipy.sparse")

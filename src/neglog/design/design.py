@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from neglog.design import tables
 from neglog.design.arrays import as_array, check_shape, dense_block, unmasked
-from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse, is_sparse
+from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse, is_sparse, rows_of
 from neglog.design.faults import Fault, refusal
 from neglog.design.functions import applied, function_of
 from neglog.design.parts import Part, built, check_columns, chosen_terms
@@ -458,8 +458,12 @@ def with_terms(
     ends: Mapping[str, tuple[float, float]] | None = None,
 ) -> Schema:
     """The schema with terms made for these rows. A term that is a column as it is, is that column. `ends` are those of
-    columns of which these rows are but some.
+    columns of which these rows are but some. Rows without weight say nothing about where a curve may bend.
     """
+    if weight is not None and not weight.all():
+        counted = np.flatnonzero(weight)
+        base = {name: [rows_of(block, counted) for block in blocks] for name, blocks in base.items()}
+        weight = weight[counted]
     own = {column.name: column for column in schema.table or ()}
     location = chosen_terms(base) if stated.location is None else stated.location
     by_name = {str(item): item for one in (location, *stated.all) for item in one}

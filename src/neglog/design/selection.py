@@ -4,23 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse
+from neglog.design.blocks import Basis, Block, Codes, Dense, Sparse, rows_of
 from neglog.design.design import Design, Schema
 
 
 def take_rows(design: Design, rows: Any) -> Design:
     """The rows of a slice or of row numbers."""
-    blocks = tuple(_rows_of(block, rows) for block in design.blocks)
+    blocks = tuple(rows_of(block, rows) for block in design.blocks)
     count = blocks[0].rows if blocks else len(np.empty(design.rows, bool)[rows])
     return Design(blocks, count, design.columns, design.schema)
-
-
-def _rows_of(block: Block, rows: Any) -> Block:
-    if isinstance(block, Dense):
-        return Dense(np.ascontiguousarray(block.values[rows]))
-    if isinstance(block, Codes):
-        return Codes(np.ascontiguousarray(block.codes[rows]), block.levels, block.reference)
-    return block.rows_of(rows) if isinstance(block, Basis) else Sparse(block.matrix[rows])
 
 
 def take_columns(design: Design, columns: Any) -> Design:

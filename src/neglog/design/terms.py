@@ -4,6 +4,7 @@ on its levels, an interaction one on how levels differ; a scale that is None is 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from neglog.design.splines import LARGEST
@@ -145,7 +146,7 @@ def smooth(column: str, size: int = 20, scale: float | None = None) -> Smooth:
     >>> nl.smooth("age")
     nl.smooth('age')
     """
-    return Smooth(column, size, scale)
+    return Smooth(column, _plain(size), _plain(scale))
 
 
 def group(column: str, scale: float | None = None) -> Group:
@@ -156,7 +157,7 @@ def group(column: str, scale: float | None = None) -> Group:
     >>> nl.group("region")
     nl.group('region')
     """
-    return Group(column, scale)
+    return Group(column, _plain(scale))
 
 
 def interaction(first: Any, second: Any, scale: float | None = None) -> Interaction:
@@ -170,7 +171,7 @@ def interaction(first: Any, second: Any, scale: float | None = None) -> Interact
     >>> nl.interaction("fuel", nl.smooth("age", size=8))
     nl.interaction('fuel', nl.smooth('age', size=8))
     """
-    return Interaction(first, second, scale)
+    return Interaction(first, second, _plain(scale))
 
 
 def terms(*items: Any) -> Terms:
@@ -215,6 +216,13 @@ def _parts_of(item: Term) -> tuple[Any, ...]:
 def _call(name: str, arguments: list[str], scale: float | None) -> str:
     """As it would be written."""
     return f"nl.{name}({', '.join([*arguments, *([] if scale is None else [f'scale={scale!r}'])])})"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of NumPy as Python's, which a file can hold."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def _check_name(column: Any, what: str) -> None:

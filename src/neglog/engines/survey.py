@@ -141,7 +141,7 @@ def surveyed_numbers(values: Any, name: str, first: int, weight: Any = None) -> 
         Fault.at(name, "infinite", first + infinite) if len(infinite) else None,
         total,
         known,
-        _ends(values[good]),
+        _ends(values[good if weight is None else good & (weight > 0)]),
     )
 
 

@@ -16,6 +16,7 @@ from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
 from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
 from neglog.estimation.learned_prior import column_spreads, is_open
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
+from neglog.estimation.redundant_columns import redundancy_note, redundant_columns
 from neglog.estimation.solve import solve
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task, TermScale
@@ -63,6 +64,9 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
     on = np.array([_native(engine, one) for one in unknown]).reshape(len(unknown), engine.width)
     absent = engine.native(~_kept(task))
     fixed = np.where(absent > 0, ABSENT, fixed)
+    if unknown:
+        redundant = redundant_columns(_some(task), task, (fixed == 0) & ~on.any(axis=0))
+        fixed = np.where(redundant, ABSENT, fixed)
     pulls = Pulls(np.asarray(fixed), on, np.zeros(engine.width))
     if not unknown:
         task = replace(task, penalty=pulls.penalty(np.empty(0)))
@@ -70,7 +74,10 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
         hessian = Joint(task, answer).curvature().matrix[: engine.width, : engine.width]
         answer.effective = 1 - task.penalty.bend * np.linalg.pinv(hessian, hermitian=True).diagonal()
         return _finished(task, answer, owned, [])
-    return _learned(task, pulls, owned, unknown)[0]
+    found = _learned(task, pulls, owned, unknown)[0]
+    if redundant.any():
+        found.answer.notes.append(redundancy_note(task, redundant))
+    return found
 
 
 def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned]) -> tuple[Learned, float]:

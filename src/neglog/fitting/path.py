@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neglog.design import is_formula
+from neglog.design.design import Design
+from neglog.design.formula import read_formula
+from neglog.design.terms import Group, Interaction, Smooth
 from neglog.distributions import Gaussian, Laplace
 from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
@@ -108,6 +112,7 @@ def path(
     `best` its least, `fit` the fit there.
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    _refuse_terms(X, y, noise)
     open_prior = _open_laplace(prior)
     if n < 1 or (ratio is not None and not 0 < ratio <= 1):
         raise ValueError(f"n must be at least 1 and ratio above 0 and at most 1, but they are {n} and {ratio}")
@@ -127,6 +132,23 @@ def path(
     if cv is not None:
         _cross_validate(result, task, grid, cv, seed)
     return result
+
+
+def _refuse_terms(X: Any, y: Any, noise: Any) -> None:
+    """Curves and groups have Gaussian priors of their own, of which a path has none."""
+    formula = read_formula(y) if is_formula(y) else None
+    stated = (
+        [] if formula is None else [item for item in formula.terms if isinstance(item, Smooth | Group | Interaction)]
+    )
+    if stated:
+        raise ValueError(f"a path is of columns as they are, but the formula has {', '.join(map(str, stated))}")
+    if isinstance(X, Design) and X.schema.terms is not None:
+        raise ValueError("a path is of columns as they are, but X was read with terms")
+    if isinstance(noise, Noise) and noise.own_terms:
+        raise ValueError(
+            f"a path is of columns as they are, but {', '.join(noise.own_terms)} has terms of its own; with "
+            '"model" it has all columns'
+        )
 
 
 def _open_laplace(prior: Prior) -> Prior:

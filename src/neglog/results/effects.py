@@ -8,6 +8,7 @@ import numpy as np
 from neglog.design.blocks import Basis, Block, Codes, Dense
 from neglog.design.design import Column, Gap, Schema
 from neglog.design.parts import Curve, Part
+from neglog.design.tables import quoted
 from neglog.distributions.lazy import special
 from neglog.typing import Numbers
 
@@ -49,6 +50,8 @@ def effect_of(fit: "Fit", name: str, at: Any, level: float, simultaneous: bool, 
     outputs = ["location", *fit.noise.modelled]
     if of not in outputs:
         raise ValueError(f"of must be one of {', '.join(outputs)}, but is {of!r}")
+    if not fit.schema.kept(of)[places].all():
+        raise ValueError(f"{name} is no term of the {of}; its terms are {', '.join(names_of_terms(fit.schema, of))}")
     x, base = _points(part, at)
     matrix = _matrix(fit.schema, part, base)
     coef = np.asarray(fit.outputs[1][outputs.index(of)])[places]
@@ -79,32 +82,67 @@ def _part(schema: Schema, name: str) -> tuple[Column | Part, Numbers]:
     return (exact or found)[0]
 
 
+def names_of_terms(schema: Schema, predictor: str) -> list[str]:
+    """The names of the terms of the location, or of a parameter that is modelled."""
+    own = range(len(schema.parts)) if schema.shares is None else schema.shares[predictor]
+    return [part.name for k, part in enumerate(schema.parts) if k in own and not isinstance(part, Gap)]
+
+
 def _points(part: Column | Part, at: Any) -> tuple[Any, dict[str, list[Block]]]:
     """Where to look, and the columns of the table there."""
     if isinstance(part, Column):
         if part.levels is not None:
-            return list(part.levels), {part.name: [Codes(np.arange(len(part.levels), dtype=np.int32), part.levels)]}
+            chosen = _chosen(part.name, part.levels, at)
+            return [part.levels[k] for k in chosen], {part.name: [Codes(chosen, part.levels)]}
         if at is None:
             raise ValueError(f"the effect of {part.name} is a straight line; say at=..., where to look")
         x = np.atleast_1d(np.asarray(at, float))
         return x, {part.name: [Dense.of(x[:, None])]}
-    codes = np.arange(part.levels, dtype=np.int32)
     if not part.variables:
-        return list(part.level_names), {"": [Codes(codes, part.level_names)]}
+        levels = part.factors[0][1] if len(part.factors) == 1 else part.level_names
+        chosen = _chosen(part.name, levels, at)
+        return [part.level_names[k] for k in chosen], {"": [Codes(chosen, part.level_names)]}
     if len(part.variables) == 2:
-        one, other = (_grid(variable, SQUARE) for variable in part.variables) if at is None else map(np.asarray, at)
+        one, other = (_grid(variable, SQUARE) for variable in part.variables) if at is None else _pair(part, at)
         if at is None:
             one, other = (axis.ravel() for axis in np.meshgrid(one, other, indexing="ij"))
+        one, other = (np.atleast_1d(np.asarray(axis, float)) for axis in (one, other))
         base = {v.column: [Dense.of(x[:, None])] for v, x in zip(part.variables, (one, other), strict=True)}
         return (one, other), base  # type: ignore[return-value]
     variable = part.variables[0]
-    x = _grid(variable, POINTS) if at is None else np.atleast_1d(np.asarray(at, float))
     if not part.factors:
+        x = _grid(variable, POINTS) if at is None else np.atleast_1d(np.asarray(at, float))
         return x, {variable.column: [Dense.of(x[:, None])]}
-    labels = np.repeat(np.array(part.level_names, object), len(x))
-    whole = np.tile(x, part.levels)
-    own = Codes(np.repeat(codes, len(x)), part.factors[0][1])
-    return (labels, whole), {variable.column: [Dense.of(whole[:, None])], part.factors[0][0]: [own]}
+    name, levels = part.factors[0]
+    if at is None:
+        x = _grid(variable, POINTS)
+        codes, whole = np.repeat(np.arange(len(levels), dtype=np.int32), len(x)), np.tile(x, len(levels))
+    else:
+        asked, x = _pair(part, at)
+        codes, whole = _chosen(name, levels, asked), np.atleast_1d(np.asarray(x, float))
+    labels = np.array(part.level_names, object)[codes]
+    return (labels, whole), {variable.column: [Dense.of(whole[:, None])], name: [Codes(codes, levels)]}
+
+
+def _chosen(name: str, levels: Any, at: Any) -> Any:
+    """The numbers of these levels, or of all."""
+    if at is None:
+        return np.arange(len(levels), dtype=np.int32)
+    place = {level: k for k, level in enumerate(levels)}
+    asked = [at] if isinstance(at, str) else list(np.atleast_1d(np.asarray(at, object)))
+    unknown = [level for level in asked if level not in place]
+    if unknown:
+        raise ValueError(f"{name} has no level {quoted(unknown)}; it has {quoted(levels)}")
+    return np.array([place[level] for level in asked], np.int32)
+
+
+def _pair(part: Part, at: Any) -> tuple[Any, Any]:
+    """What `at` says of each of two columns, in the order of `Part.inputs`."""
+    if not (isinstance(at, tuple | list) and len(at) == 2 and np.size(at[0]) == np.size(at[1])):
+        raise ValueError(
+            f"{part.name} takes at=(values of {part.inputs[0]}, values of {part.inputs[1]}), as many of each"
+        )
+    return at[0], at[1]
 
 
 def _grid(variable: Any, count: int) -> Numbers:
@@ -121,7 +159,7 @@ def _matrix(schema: Schema, part: Column | Part, base: dict[str, list[Block]]) -
         return block.values()
     own = next(iter(base.values()))[0]
     if isinstance(own, Codes):
-        return np.eye(len(own.codes))[:, int(isinstance(part, Column) and part.reference) :]
+        return np.eye(len(own.levels))[own.codes, int(isinstance(part, Column) and part.reference) :]
     assert isinstance(own, Dense)
     return own.values
 

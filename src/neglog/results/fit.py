@@ -164,7 +164,8 @@ class Fit:
         """What one term adds to the raw prediction: `x`, `estimate`, `lower` and `upper`.
 
         name          of the term, as in `terms`, or of the column of its only one
-        at            where; by default over the range of the data. A term of two columns takes a pair of arrays
+        at            numbers or levels where to look; by default the range of the data, or all levels. A term of two
+                      columns takes a pair of arrays, one for each, a factor's before a number's
         level         of the credible interval
         simultaneous  whether the whole curve lies within the band with that probability, or each point of it
         of            "location", or a parameter of the noise that is modelled

@@ -6,7 +6,7 @@ import numpy as np
 
 from neglog.design.design import Column, Gap
 from neglog.design.parts import Part
-from neglog.results.effects import Effect, effect_of
+from neglog.results.effects import Effect, effect_of, names_of_terms
 
 if TYPE_CHECKING:
     from neglog.results.fit import Fit
@@ -23,7 +23,7 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
     import matplotlib
     from matplotlib.figure import Figure
 
-    effects = [effect_of(fit, name, None, level, False, of) for name in drawn_terms(fit)]
+    effects = [effect_of(fit, name, None, level, False, of) for name in drawn_terms(fit, of)]
     if not effects:
         raise ValueError(
             "this fit has no term that could be drawn: curves, groups, interactions or factors; its columns are "
@@ -43,12 +43,14 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
     return figure
 
 
-def drawn_terms(fit: "Fit") -> list[str]:
+def drawn_terms(fit: "Fit", of: str = "location") -> list[str]:
     """The terms that a figure shows: not straight lines."""
+    own = names_of_terms(fit.schema, of)
     return [
         part.name
         for part in fit.schema.parts
         if not isinstance(part, Gap)
+        and part.name in own
         and not (isinstance(part, Column) and part.levels is None)
         and not (isinstance(part, Part) and len(part.factors) == 2 and part.levels > LEVELS**2)
     ]

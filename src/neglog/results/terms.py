@@ -55,7 +55,7 @@ class Terms(Sequence[Term]):
         return len(self._terms)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Terms) and self.to_json() == other.to_json()
+        return isinstance(other, Terms) and repr(self.to_json()) == repr(other.to_json())  # in which NaN is NaN
 
     __hash__ = None  # type: ignore[assignment]
 
