@@ -23,7 +23,7 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
     import matplotlib
     from matplotlib.figure import Figure
 
-    effects = [effect_of(fit, name, None, level, False, of) for name in drawn_terms(fit)]
+    effects = [effect_of(fit, name, None, level, False, of) for name in drawn_terms(fit, of)]
     if not effects:
         raise ValueError(
             "this fit has no term that could be drawn: curves, groups, interactions or factors; its columns are "
@@ -43,12 +43,15 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
     return figure
 
 
-def drawn_terms(fit: "Fit") -> list[str]:
-    """The terms that a figure shows: not straight lines."""
+def drawn_terms(fit: "Fit", of: str = "location") -> list[str]:
+    """The terms of a predictor that a figure shows: not straight lines."""
+    shares = fit.schema.shares
+    own = None if shares is None else shares.get(of, ())
     return [
         part.name
-        for part in fit.schema.parts
-        if not isinstance(part, Gap)
+        for number, part in enumerate(fit.schema.parts)
+        if (own is None or number in own)
+        and not isinstance(part, Gap)
         and not (isinstance(part, Column) and part.levels is None)
         and not (isinstance(part, Part) and len(part.factors) == 2 and part.levels > LEVELS**2)
     ]
