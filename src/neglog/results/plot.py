@@ -44,7 +44,7 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
 
 
 def drawn_terms(fit: "Fit", of: str = "location") -> list[str]:
-    """The terms that a figure shows: not straight lines."""
+    """The terms of a predictor that a figure shows: not straight lines."""
     own = names_of_terms(fit.schema, of)
     return [
         part.name
