@@ -153,7 +153,6 @@ class GroupedRows(Rows):
         known = self.codes >= 0
         self.known = None if known.all() else known  # rows whose level has an effect
         self.places = self.codes.astype(np.intp) if self.known is None else self.codes[known].astype(np.intp)
-        self.squares = _Squares(self) if task.target.squares else None
 
     # ---- sums over rows ----------------------------------------------------------------------------------------------
 
@@ -190,6 +189,11 @@ class GroupedRows(Rows):
         return out
 
     # ---- fits --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def squares(self) -> "_Squares | None":
+        """What Gaussian noise needs, and nothing else."""
+        return _Squares(self) if self.task.target.squares else None
 
     @cached_property
     def order(self) -> Numbers:

@@ -65,7 +65,7 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
     absent = engine.native(~_kept(task))
     fixed = np.where(absent > 0, ABSENT, fixed)
     if unknown:
-        redundant = redundant_columns(_some(task), task, (fixed == 0) & ~on.any(axis=0))
+        redundant = _redundant(task, (fixed == 0) & ~on.any(axis=0))
         fixed = np.where(redundant, ABSENT, fixed)
     pulls = Pulls(np.asarray(fixed), on, np.zeros(engine.width))
     if not unknown:
@@ -78,6 +78,16 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
     if redundant.any():
         found.answer.notes.append(redundancy_note(task, redundant))
     return found
+
+
+def _redundant(task: Task, free: Numbers) -> Numbers:
+    """Which of the coefficients that no prior holds the others can do without."""
+    group = large_group(task)
+    if group is None:
+        return redundant_columns(_some(task), task, free)
+    rows, out = GroupedRows(task, group), np.zeros(len(free), bool)
+    out[rows.others] = redundant_columns(rows.small, rows.small, free[rows.others])
+    return out
 
 
 def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned]) -> tuple[Learned, float]:
