@@ -30,6 +30,7 @@ LAST = 1e-2  # nats that a step of many rows promises, after which no other is n
 SHRUNK = 1e-2  # than the step before promised
 NEAR = 0.05  # nats, from which on slopes are exact
 ROUGHLY = 10_000  # rows that show third derivatives well enough before
+AT_ONCE = 1 << 17  # rows
 MANY = 30_000  # rows, of which a last look costs more than it tells
 SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as where a curvature jumps
 ENOUGH = 1e-4  # of what the slope promises
@@ -380,7 +381,12 @@ class Rows:
         if some > 1:
             task = task.taken(np.arange(0, task.engine.rows, some))
             factor = self.task.target.total() / task.target.total()
-        found = factor * task.total(third_sums, state.answer.theta, v, state.covariance.matrix, self.expected)
+        asked = (state.answer.theta, v, state.covariance.matrix, self.expected)
+        if task.engine.streamed or task.engine.rows <= AT_ONCE:
+            found = factor * task.total(third_sums, *asked)
+        else:  # numbers of each row take memory
+            parts = (slice(begin, begin + AT_ONCE) for begin in range(0, task.engine.rows, AT_ONCE))
+            found = factor * sum(third_sums(task.taken(part), *asked) for part in parts)
         return found[: len(state.bend)], found[len(state.bend) :]
 
 

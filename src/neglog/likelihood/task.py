@@ -129,7 +129,7 @@ class Task:
         terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
         return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
 
-    def taken(self, rows: Numbers) -> Self:
+    def taken(self, rows: Any) -> Self:
         """The same question about some of the rows."""
         return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows), whole=None)
 
