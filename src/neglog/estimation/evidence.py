@@ -19,7 +19,7 @@ from neglog.distributions.lazy import special
 from neglog.estimation.solve import about_middle, solve
 from neglog.likelihood.joint import Joint, joint_sums
 from neglog.likelihood.targets import Target
-from neglog.likelihood.task import Answer, Task
+from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
 from neglog.typing import Numbers
 
@@ -495,7 +495,7 @@ class Kinked(Rows):
         joint = Joint(replace(task, penalty=penalty), filled)
         matrix, n = joint.curvature().matrix.copy(), len(answer.theta)
         matrix[:n, :n] -= np.diag(penalty.bend)
-        nll = joint.nll(answer.theta, target)
+        nll = float(task.total(sample_nll, target.noise, answer.theta))
         loss = float(matrix[n, n]) if len(v) else 0.0
         return Sums.of(filled, nll, np.full(len(v), target.total() - loss), matrix)
 

@@ -109,9 +109,12 @@ def on_unit_variance(prior: Any, task: Task) -> Any:
     """The prior for the columns as they are whose scale is stated for columns of unit variance."""
     if task.engine.design.columns == 0:
         return prior
-    if isinstance(task, StreamedTask):
-        return _in_units(prior, task.column_spreads())
-    return _in_units(prior, column_spreads(task.engine, task.target.w))
+    return _in_units(prior, spreads_of(task))
+
+
+def spreads_of(task: Task) -> Numbers:
+    """The standard deviation of each column, wherever the rows are."""
+    return task.column_spreads() if isinstance(task, StreamedTask) else column_spreads(task.engine, task.target.w)
 
 
 def _in_units(prior: Any, spreads: Numbers) -> Any:

@@ -14,7 +14,7 @@ from neglog.engines.memory import Memory
 from neglog.estimation.evidence import Maximum, Pulls, State
 from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
 from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
-from neglog.estimation.learned_prior import column_spreads, is_open
+from neglog.estimation.learned_prior import is_open, spreads_of
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
 from neglog.estimation.redundant_columns import redundancy_note, redundant_columns
 from neglog.estimation.solve import solve
@@ -187,7 +187,7 @@ def _of_columns(task: Task, prior: Any, standardize: bool | None, plain: Numbers
         )
     units = plain.astype(float)
     if standardize or (standardize is None and is_open(prior)):
-        units = plain * column_spreads(task.engine, task.target.w)
+        units = plain * spreads_of(task)
     if is_open(prior):
         yield Owned(output, "", "", units**2, None)
         return
