@@ -241,10 +241,10 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
     sizes = np.array([usual if one.output <= 0 else 1.0 for one in unknown])
     units = np.array([float(np.sqrt(np.median(row[row > 0]))) for row in pulls.on])
     scales = np.log(sizes * np.where(units > 0, units, 1.0))
-    if not task.target.open:
+    if not (task.target.open or task.target.noise.modelled):
         return np.asarray(scales), None
     group = large_group(task)
-    if group is not None:
+    if group is not None and task.target.open:
         answer = GroupedRows(task, group).without(pulls.penalty(scales), task.target)
         return np.append(scales, task.target.raw_of(answer.noise)), None
     for _ in range(4):  # a prior so weak may leave a fit without an end
@@ -252,7 +252,7 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
         if answer.converged:
             break
         scales = scales - np.log(10)
-    return np.append(scales, task.target.raw_of(answer.noise)), None
+    return np.append(scales, task.target.raw_of(answer.noise) if task.target.open else ()), None
 
 
 def _some(task: Task) -> Task:
