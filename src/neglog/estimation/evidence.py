@@ -37,7 +37,7 @@ ENOUGH = 1e-4  # of what the slope promises
 HALVINGS = 12
 DIFFERENCE = 0.02  # standard deviations of a row, for third derivatives as differences of second ones
 FAINT = (0.1, 0.01)  # effective coefficients of a prior below which its scale may be 0, asked twice
-NONE = 1e-7  # of an effective coefficient: what a scale of 0 leaves
+NONE = 1e-10  # of an effective coefficient: what a scale of 0 leaves
 
 
 @dataclass(frozen=True)
