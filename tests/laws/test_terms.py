@@ -7,6 +7,7 @@ from laws.inference_cases import EXTRAS, FIRST, LINKED, each
 
 import neglog as nl
 from neglog.estimation.evidence import Maximum, Pulls
+from neglog.estimation.evidence_of_groups import MaximumOfGroups
 from neglog.estimation.learned_terms import _native, _owned
 from neglog.fitting.fit import prepare
 
@@ -25,12 +26,12 @@ def table_of(case, extras):
     return table, rows.y, given
 
 
-def search_of(case, extras):
+def search_of(case, extras, kind=Maximum):
     table, y, given = table_of(case, extras)
     task = prepare(table, y, case.noise, nl.Flat(), given, True, 1e-9, 100, terms=TERMS)
     owned = list(_owned(task, nl.Flat(), None))
     on = np.array([_native(task.engine, one) for one in owned])
-    return Maximum(task, Pulls(np.zeros(task.engine.width), on, np.zeros(task.engine.width)))
+    return kind(task, Pulls(np.zeros(task.engine.width), on, np.zeros(task.engine.width)))
 
 
 @each([*FIRST, *LINKED])
@@ -42,9 +43,34 @@ def test_slopes_of_the_evidence(case, extras):
     u = np.append(np.log([0.7 * case.size, 0.4 * case.size]), v)
     here = search.at(u, None)
     assert here is not None
-    found, step = search.slopes(here), 1e-3
+    check_slopes(search, here, np.ones(len(u)))
+
+
+def check_slopes(search, here, sizes):
+    """Against differences, of steps that are small in units of what each of u may be."""
+    u, found, step = here.u, search.slopes(here), 1e-3
     for k in range(len(u)):
-        way = step * (np.arange(len(u)) == k)
+        way = step * sizes * (np.arange(len(u)) == k)
         ends = [search.at(u + t * way, here).value for t in (-2, -1, 1, 2)]
-        expected = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
-        assert found[k] == pytest.approx(expected, rel=1e-5, abs=1e-5 * search.task.target.total() ** 0.5)
+        expected = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step * sizes[k])
+        close = 1e-5 * search.task.target.total() ** 0.5 / sizes[k]
+        assert found[k] == pytest.approx(expected, rel=1e-5, abs=close)
+
+
+@each([*FIRST, *LINKED])
+@pytest.mark.parametrize("extras", EXTRAS)
+def test_slopes_of_the_evidence_of_groups(case, extras):
+    """In the coefficients that are not integrated, too."""
+    if case.noise.of_classes or not case.noise.smooth or not case.noise.traits.steady:
+        with pytest.raises(ValueError, match="needs a loss of one prediction with second derivatives"):
+            search_of(case, extras, MaximumOfGroups)
+        return
+    search = search_of(case, extras, MaximumOfGroups)
+    v = search.task.target.raw_of(case.truth)
+    scales = np.log([0.7 * case.size, 0.4 * case.size])
+    near = Maximum(search.task, search.pulls).at(np.append(scales, v), None)
+    search.theta = near.answer.theta
+    here = search.at(np.concatenate([scales, search.theta[search.free], v]), None)
+    assert here is not None
+    errors = np.sqrt(near.covariance.diagonal()[search.free])
+    check_slopes(search, here, np.concatenate([np.ones(2), errors, np.ones(len(v))]))

@@ -107,6 +107,7 @@ class State:
     information: Any  # what takes the place of the curvature, where that jumps
     value: float  # the log evidence
     total: float  # of the weights of the rows
+    gradient: Numbers | None = None  # of the nll in theta, where not all of theta is at its minimum
 
     @property
     def answer(self) -> Answer:
@@ -189,8 +190,7 @@ class Maximum:
 
     def effective(self, state: State) -> Numbers:
         """The effective number of coefficients under each prior."""
-        per_one = 1 - state.bend * state.covariance.diagonal()
-        return np.asarray((self.pulls.on > 0) @ per_one)
+        return np.asarray((self.pulls.on > 0) @ self.counted(state))
 
     # ---- the search --------------------------------------------------------------------------------------------------
 
@@ -244,6 +244,14 @@ class Maximum:
         if found is None or not answer.converged:
             return self.at(u, state) or state
         return replace(state, u=u, sums=replace(state.sums, answer=answer), bend=bend, covariance=found[0])
+
+    def parameters(self, state: State) -> Numbers:
+        """The raw parameters of the noise."""
+        return state.u[len(state.u) - len(self.task.target.open) :]
+
+    def counted(self, state: State) -> Numbers:
+        """What each coefficient counts: the share of it that the data determine."""
+        return np.asarray(1 - state.bend * state.covariance.diagonal())
 
     @property
     def arrived(self) -> bool:
@@ -334,19 +342,24 @@ class Rows:
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The fit, with one more pass for second derivatives."""
-        task, answer = self.task, self.minimum(penalty, v, near)
+        answer = self.minimum(penalty, v, near)
+        nll, _, slopes, matrix = self.derivatives(answer.theta, v)
+        return Sums.of(answer, nll, slopes, matrix)
+
+    def derivatives(self, theta: Numbers, v: Numbers) -> tuple[float, Numbers, Numbers, Numbers]:
+        """The nll, its slopes in theta and in v, and second derivatives in (theta, v)."""
+        task, n = self.task, len(theta)
         if not task.target.open and not task.target.noise.modelled:  # constants make no difference
             target = self.target(v)
             phi = getattr(target.dispersion(), "dispersion", 1.0)
-            value, _, matrix = task.engine.with_target(target).evaluate(answer.theta, True)
+            value, gradient, matrix = task.engine.with_target(target).evaluate(theta, True)
             assert matrix is not None
-            return Sums.of(answer, value / phi, np.empty(0), matrix / phi)
-        value, gradient, matrix = task.total(joint_sums, answer.theta, v, True)
+            return value / phi, gradient / phi, np.empty(0), matrix / phi
+        value, gradient, matrix = task.total(joint_sums, theta, v, True)
         more, slopes, bends = task.target.remainder(v, task)
-        n = len(answer.theta)
         matrix = matrix.copy()
         matrix[n:, n:] += bends
-        return Sums.of(answer, value + more, gradient[n:] + slopes, matrix)
+        return value + more, gradient[:n], gradient[n:] + slopes, matrix
 
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         """The fit, from one nearby if there is one."""
@@ -525,18 +538,28 @@ class Squares(Rows):
         hessian = matrix + np.diag(penalty.bend)
         unit = 1 / np.sqrt(np.maximum(hessian.diagonal(), 1e-300))
         theta = unit * np.linalg.solve(hessian * unit * unit[:, None], unit * (right + penalty.bend * penalty.centre))
+        nll, _, slopes, joint = self._about(theta, v)
+        theta[: self.task.engine.intercept] += self.middle
+        return Sums.of(Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty), nll, slopes, joint)
+
+    def derivatives(self, theta: Numbers, v: Numbers) -> tuple[float, Numbers, Numbers, Numbers]:
+        theta = theta.copy()
+        theta[: self.task.engine.intercept] -= self.middle
+        return self._about(theta, v)
+
+    def _about(self, theta: Numbers, v: Numbers) -> tuple[float, Numbers, Numbers, Numbers]:
+        """The same of y less its middle."""
+        noise, n = self.task.target.at(v), len(theta)
+        variance = noise.scale**2
         whole = np.append(theta, -1.0)
-        squares = float(whole @ self.gram @ whole) / variance
+        pulls = self.gram @ whole / variance
+        squares, matrix = float(whole @ pulls), self.gram[:n, :n] / variance
         nll = self.constant + self.total * float(np.log(noise.scale)) + 0.5 * squares
-        if self.middle:
-            theta = theta.copy()
-            theta[0] += self.middle
-        answer = Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty)
         if not len(v):
-            return Sums.of(answer, nll, np.empty(0), matrix)
-        border = -2 * (self.gram[:n, :n] @ whole[:n] / variance - right)
-        joint = np.block([[matrix, border[:, None]], [border[None], np.full((1, 1), 2 * squares)]])
-        return Sums.of(answer, nll, np.array([self.total - squares]), joint)
+            return nll, pulls[:n], np.empty(0), matrix
+        border = -2 * pulls[:n, None]
+        joint = np.block([[matrix, border], [border.T, np.full((1, 1), 2 * squares)]])
+        return nll, pulls[:n], np.array([self.total - squares]), joint
 
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         return self.fit(penalty, v, near).answer

@@ -12,6 +12,7 @@ from neglog.distributions.base import Prior
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import Memory
 from neglog.estimation.evidence import Maximum, Pulls, State
+from neglog.estimation.evidence_of_groups import MaximumOfGroups
 from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
 from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
 from neglog.estimation.learned_prior import is_open, spreads_of
@@ -51,7 +52,7 @@ def has_priors(task: Task) -> bool:
     return any(isinstance(part, Part) and part.pulls for part in task.engine.design.schema.terms or ())
 
 
-def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
+def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: str = "all") -> Learned:
     """The fit at the scales that are stated, and at the most evident ones of the others."""
     owned = list(_owned(task, prior, standardize))
     engine = task.engine
@@ -74,7 +75,8 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None) -> Learned:
         hessian = Joint(task, answer).curvature().matrix[: engine.width, : engine.width]
         answer.effective = 1 - task.penalty.bend * np.linalg.pinv(hessian, hermitian=True).diagonal()
         return _finished(task, answer, owned, [])
-    found = _learned(task, pulls, owned, unknown)[0]
+    search = {"all": Maximum, "groups": MaximumOfGroups}[integrated]
+    found = _learned(task, pulls, owned, unknown, search)[0]
     if redundant.any():
         found.answer.notes.append(redundancy_note(task, redundant))
     return found
@@ -90,20 +92,22 @@ def _redundant(task: Task, free: Numbers) -> Numbers:
     return out
 
 
-def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned]) -> tuple[Learned, float]:
+def _learned(
+    task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned], kind: type[Maximum]
+) -> tuple[Learned, float]:
     """The fit at the maximum of the evidence, and that maximum."""
-    search = _search(task, pulls)
+    search = _search(task, pulls, kind)
     begin, near = _start(task, pulls, unknown)
     state = search.find(begin, near=near)
     answer = state.answer
     if task.target.open:
-        answer.noise = task.target.at(state.u[len(unknown) :])
+        answer.noise = task.target.at(search.parameters(state))
     for own in task.target.opened:
         if own.limit is not None and is_far(own, getattr(answer.noise, own.name)):
-            found = _held(task, own, pulls, owned, unknown, answer)
+            found = _held(task, own, pulls, owned, unknown, answer, kind)
             if found[1] >= state.value - SAME:
                 return found
-    answer.effective = 1 - state.bend * state.covariance.diagonal()
+    answer.effective = search.counted(state)
     answer.iterations = search.steps
     if isinstance(search.rows, GroupedRows):
         answer.information = information_of_groups(task, state)
@@ -124,20 +128,33 @@ def _learned(task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned])
     return _finished(task, answer, owned, scales), state.value
 
 
-def _search(task: Task, pulls: Pulls) -> Maximum:
+def _search(task: Task, pulls: Pulls, kind: type[Maximum] = Maximum) -> Maximum:
     """For the scales of all priors; the levels of a large group are eliminated."""
     group = large_group(task)
-    return Maximum(task, pulls, None if group is None else GroupedRows(task, group))
+    if group is None:
+        return kind(task, pulls)
+    if kind is not Maximum:
+        raise ValueError(
+            f'evidence="groups" takes the covariance of all levels, and {group.name} has {group.levels:,}; take '
+            'evidence="all"'
+        )
+    return Maximum(task, pulls, GroupedRows(task, group))
 
 
 def _held(
-    task: Task, own: Parameter, pulls: Pulls, owned: list[Owned], unknown: list[Owned], answer: Answer
+    task: Task,
+    own: Parameter,
+    pulls: Pulls,
+    owned: list[Owned],
+    unknown: list[Owned],
+    answer: Answer,
+    kind: type[Maximum],
 ) -> tuple[Learned, float]:
     """The same with a parameter of the noise at its limit."""
     assert own.limit is not None
     target = task.target.with_noise(task.target.noise.with_(**{own.name: own.limit.value}))
     here = replace(task, target=target, engine=task.engine.with_target(target))
-    found, value = _learned(here, pulls, owned, unknown)
+    found, value = _learned(here, pulls, owned, unknown, kind)
     found.answer.at_limit = (*found.answer.at_limit, own.name)
     found.answer.notes.append(at_limit_note(own, answer.noise))
     return Learned(replace(task, penalty=found.task.penalty), found.answer, found.prior), value

@@ -64,6 +64,7 @@ def fit(
     cache: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[str], None] | None = None,
     terms: Any = None,
+    evidence: str = "all",
 ) -> FitOfRows:
     """The most probable coefficients of eta = offset + intercept + X coef, and the open parameters of the noise with
     them.
@@ -102,6 +103,8 @@ def fit(
                    maximum evidence unless it is stated; or "smooth", which makes curves of numbers with more than ten
                    values and groups of factors with more than 20 levels. `prior` is then that of the columns as they
                    are; `fit.terms`, `fit.effect` and `fit.plot` show what was found
+    evidence       of the scales of terms: "all" integrates all coefficients (what mgcv calls REML); "groups" only those
+                   that have a prior, and the others are where that evidence is largest (ML, as lme4's glmer has it)
 
     A fit that did not reach the optimum warns and says why in `message`.
 
@@ -112,6 +115,8 @@ def fit(
     (array([0.7736]), 0.1513)
     """
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
+    if evidence not in ("all", "groups"):
+        raise ValueError(f'evidence must be "all" or "groups", but is {evidence!r}')
     y, terms = explained(y, terms, intercept)
     modelled = terms_of_modelled(noise)
     if modelled:
@@ -119,6 +124,7 @@ def fit(
     several = questions(noise)
     if several is not None:
         rows: dict[str, Any] = {**given, "missing": missing, "rare": rare, "intercept": intercept, "terms": terms}
+        rows["evidence"] = evidence
         search: dict[str, Any] = {"standardize": standardize, "tol": tol, "max_iter": max_iter}
         places: dict[str, Any] = {"engine": engine, "cache": cache, "progress": progress}
         one = partial(fit, X, y, prior=prior, **rows, **search, **places)
@@ -139,13 +145,13 @@ def fit(
             task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
             task.penalty = make_penalty(Flat() if task.engine.design.schema.terms else prior, task.engine)
             with quiet_blas(task.engine):
-                task, answer, prior = _solved(task, prior, standardize)
+                task, answer, prior = _solved(task, prior, standardize, evidence)
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
             with quiet_blas(task.engine):
-                task, answer, prior = _solved(task, prior, standardize)
+                task, answer, prior = _solved(task, prior, standardize, evidence)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                     task.engine.design.check_finite()
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
@@ -182,10 +188,12 @@ def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
         raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
 
 
-def _answered(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+def _answered(task: Task, prior: Prior, standardize: bool | None, evidence: str) -> tuple[Task, Answer, Prior]:
     """The answer, and the prior with its scale filled in, on the coefficients as they are."""
     if has_priors(task):
-        return learn_terms(task, prior, standardize)
+        return learn_terms(task, prior, standardize, evidence)
+    if evidence != "all":
+        raise ValueError(f"evidence={evidence!r} is of terms with priors, such as group(...), but there are none")
     if is_open(prior):
         return learn(task, prior, standardize)
     if standardize:
@@ -194,10 +202,10 @@ def _answered(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task,
     return task, solve(task), prior
 
 
-def _solved(task: Task, prior: Prior, standardize: bool | None) -> tuple[Task, Answer, Prior]:
+def _solved(task: Task, prior: Prior, standardize: bool | None, evidence: str) -> tuple[Task, Answer, Prior]:
     """The answer; where a solver fails for what is no number in X, the error that says where that is."""
     try:
-        return _answered(task, prior, standardize)
+        return _answered(task, prior, standardize, evidence)
     except (ValueError, ArithmeticError):
         task.engine.design.check_finite()
         raise

@@ -1,0 +1,82 @@
+"""Parameters beside the location with terms of their own (own_terms.json): columns as they are against glmmTMB, curves
+against mgcv's gaulss.
+
+Two published fits are not compared: lmls' of `abdom`, whose rows are in no package here; and those of B-splines (mgcv's
+"bs") that statsmodels stores for `autos`: their curves are other functions, without natural ends and with another
+penalty, so that neither coefficients nor effective numbers at a stated penalty are those of a natural spline.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import neglog as nl
+from neglog.design.splines import _bending
+
+STORED = json.loads(Path(__file__).with_name("own_terms.json").read_text(encoding="utf-8"))
+
+
+def noise_of(name: str, own: Any) -> tuple[Any, float]:
+    """The noise, and what its modelled log is times that of glmmTMB."""
+    return {
+        "Gaussian": (nl.Gaussian(scale=own), 0.5),
+        "Gamma": (nl.Gamma(shape=own), 1.0),
+        "NegativeBinomial": (nl.NegativeBinomial(dispersion=own), -1.0),
+        "ZeroInflated": (nl.ZeroInflated(nl.Poisson(), p=own), 1.0),
+        "ZeroInflatedNegativeBinomial": (nl.ZeroInflated(nl.NegativeBinomial(), p=own), 1.0),
+    }[name]
+
+
+@pytest.mark.parametrize("case", STORED["plain"], ids=lambda case: case["name"])
+def test_columns_of_glmmtmb(case: dict[str, Any]) -> None:
+    table = pd.DataFrame(case["columns"])
+    noise, factor = noise_of(case["noise"], nl.terms(*case["own"]))
+    # extra zeros beside a dispersion that is open: from where the curvature is none, the way is long
+    fit = nl.fit(table, case["y"], noise, terms=case["terms"], tol=1e-10, max_iter=2000)
+    assert fit.converged, fit.message
+    assert fit.log_likelihood == pytest.approx(case["loglik"], abs=1e-6)
+    (name,) = noise.modelled
+    for predictor, wanted in (("location", case["location"]), (name, factor * np.array(case["model"]))):
+        own = fit.predictors[predictor]
+        np.testing.assert_allclose(np.append(own.intercept, own.coef), wanted, rtol=1e-3, atol=1e-4)
+    assert [term.name for term in fit.predictors[name].terms or ()] in ([], case["own"])
+
+
+@pytest.fixture(scope="module", params=STORED["curves"], ids=lambda case: case["name"])
+def case(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fit(case: dict[str, Any]) -> Any:
+    size, own = (int(value) for value in case["sizes"])
+    # the same column twice, since a curve of it is one term, whatever its size
+    table = pd.DataFrame(case["columns"]).assign(own=case["columns"][case["x"]])
+    noise = nl.Gaussian(scale=nl.terms(nl.smooth("own", size=own)))
+    return nl.fit(table, case["y"], noise, terms=[nl.smooth(case["x"], size=size)], tol=1e-9)
+
+
+def test_curves_of_gaulss(case: dict[str, Any], fit: Any) -> None:
+    assert fit.converged, fit.message
+    table = pd.DataFrame(case["columns"]).assign(own=case["columns"][case["x"]])
+    law = fit.distribution(table)
+    size = np.ptp(case["location"])
+    np.testing.assert_allclose(law.loc, case["location"], atol=1e-3 * size)
+    np.testing.assert_allclose(np.log(law.scale), case["log scale"], atol=2e-3)
+    assert fit.log_likelihood == pytest.approx(case["loglik"], abs=2e-2)
+    found = [fit.terms[0].effective, fit.predictors["scale"].terms[0].effective]
+    np.testing.assert_allclose(found, case["edf"], rtol=2e-3)
+
+
+def test_scales_of_gaulss(case: dict[str, Any], fit: Any) -> None:
+    """As penalties of the integral of f''^2."""
+    terms = {"location": fit.terms[0], "scale": fit.predictors["scale"].terms[0]}
+    found = []
+    for part, term in zip(fit.schema.parts, terms.values(), strict=True):
+        spline = part.variables[0].spline
+        found.append(1 / (term.scale**2 * (spline.turn[:, 1] @ _bending(np.array(spline.knots)) @ spline.turn[:, 1])))
+    np.testing.assert_allclose(np.log(found), np.log(case["lambda"]), atol=2e-2)
