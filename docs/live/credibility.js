@@ -88,7 +88,7 @@ export default function (figure, data) {
         Plot.ruleY([pooled(s).centre], { stroke: figure.colour.pale, strokeDasharray: "4,3" }),
         Plot.ruleX(shown, { x: "level", y1: "low", y2: "high", stroke: figure.colour.soft, strokeWidth: 7, clip: true }),
         Plot.ruleX(shown.filter((one) => one.n), { x: "level", y1: "own", y2: "mean", stroke: figure.colour.accent }),
-        Plot.dot(shown.filter((one) => one.n), { x: "level", y: "own", stroke: figure.colour.ink, fill: "var(--plot-background)", r: 4 }),
+        Plot.dot(shown.filter((one) => one.n), { x: "level", y: "own", stroke: figure.colour.ink, fill: "var(--color-background-primary)", r: 4 }),
         Plot.dot(shown, { x: "level", y: "mean", fill: figure.colour.accent, r: 4.5 }),
       ],
     };
@@ -107,7 +107,7 @@ export default function (figure, data) {
       marks: [
         Plot.ruleY([0], { stroke: figure.colour.pale }),
         Plot.ruleX([Math.max(top, low)], { stroke: figure.colour.third, strokeDasharray: "4,3" }),
-        Plot.text([[Math.max(top, low), most]], { text: [`most evident: ${kit.short(top)}`], dy: -9, fill: figure.colour.third, stroke: "var(--plot-background)", strokeWidth: 5 }),
+        Plot.text([[Math.max(top, low), most]], { text: [`most evident: ${kit.short(top)}`], dy: -9, fill: figure.colour.third, stroke: "var(--color-background-primary)", strokeWidth: 5 }),
         Plot.line(points, { x: "s", y: "nats", stroke: figure.colour.ink, clip: true }),
         Plot.dot([[Math.max(here, low), Math.max(gain(here), floor)]], { fill: figure.colour.accent, r: 6 }),
       ],

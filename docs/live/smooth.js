@@ -93,7 +93,7 @@ export default function (figure, data) {
     const { y } = facts();
     return {
       x: { label: "x", domain: [0, 10] },
-      y: { label: "y", domain: target.value === "wave" ? [-2.2, 3.6] : [-2.2, 3.2] },
+      y: { label: "y", domain: target.value === "wave" ? [-2.4, 3.6] : [-2.7, 3.1] },
       marks: [
         Plot.areaY(along, { x: "x", y1: "low", y2: "high", fill: figure.colour.soft, fillOpacity: 0.7, clip: true }),
         Plot.line(along, { x: "x", y: "f", stroke: figure.colour.accent, strokeWidth: 2, clip: true }),
@@ -116,7 +116,7 @@ export default function (figure, data) {
       marks: [
         Plot.ruleY([0], { stroke: figure.colour.pale }),
         Plot.ruleX([place(top)], { stroke: figure.colour.third, strokeDasharray: "4,3" }),
-        Plot.text([[place(top), most]], { text: [`most evident: ${kit.short(top)}`], dy: -9, dx: top === 0 ? 4 : 0, textAnchor: top === 0 ? "start" : "middle", fill: figure.colour.third, stroke: "var(--plot-background)", strokeWidth: 5 }),
+        Plot.text([[place(top), most]], { text: [`most evident: ${kit.short(top)}`], dy: -9, dx: top === 0 ? 4 : 0, textAnchor: top === 0 ? "start" : "middle", fill: figure.colour.third, stroke: "var(--color-background-primary)", strokeWidth: 5 }),
         Plot.line(points, { x: "s", y: "nats", stroke: figure.colour.ink, clip: true }),
         Plot.dot([[place(here), Math.max(evidence(here), floor)]], { fill: figure.colour.accent, r: 6 }),
       ],

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 INK, ACCENT, PALE = "#4f7cc4", "#d1603f", "#98a3af"  # readable on white and on black
 COLOURS = (INK, ACCENT, "#5f9e4a", "#b9922a", "#8f6bb3", PALE)
+ACROSS = 2  # effects side by side
 SHOWN = 30  # coefficients, those of most standard errors
 STYLE = {
     "svg.fonttype": "none",  # text stays text
@@ -167,4 +168,4 @@ def coefficient_figure(fit: "Fit") -> str:
 
 def effects_figure(fit: "Fit", of: str) -> str:
     """What each term adds to the raw prediction of the location, or of a parameter that is modelled."""
-    return _svg(plot_effects(fit, 0.9, of), {**STYLE, "svg.hashsalt": f"effects of {of}"})
+    return _svg(plot_effects(fit, 0.9, of, ACROSS), {**STYLE, "svg.hashsalt": f"effects of {of}"})
