@@ -569,5 +569,5 @@ class Squares(Rows):
 
     def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """The curvature knows the scale alone."""
-        trace = len(state.bend) - float(state.bend @ state.covariance.diagonal())
+        trace = float(np.sum(state.covariance.matrix * state.sums.curvature))
         return np.zeros(len(state.bend)), np.full(len(state.sums.slopes), -2 * trace)
