@@ -24,6 +24,7 @@ from neglog.solvers.penalty import Penalty
 from neglog.typing import Numbers
 
 STEPS = 60  # of Newton's method
+STRONGER = 6  # times, by a factor of ten, priors become where a fit has no end
 FARTHEST = 3.0  # step of a log scale
 FINEST = 1e-8  # nats that another step promises, which are not worth it
 LAST = 1e-2  # nats that a step of many rows promises, after which no other is needed if it was so much less
@@ -197,8 +198,17 @@ class Maximum:
     def find(self, u: Numbers, enough: float = FINEST, near: State | None = None) -> State:
         """The maximum, from a start on, to so many nats; `near` is a fit of a part of the rows, if there is one."""
         state = self.at(u, None if near is None else self.rows.grown(near))
+        for _ in range(STRONGER):  # priors so weak may leave a fit without a maximum
+            if state is not None:
+                break
+            u = np.append(u[: self.scales] - np.log(10), u[self.scales :])
+            state = self.at(u, None)
         if state is None:
-            raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
+            raise ValueError(
+                "the scales of priors cannot be learned, because there is no fit to begin with: the data say nothing "
+                "of some term, or terms meet rows so well that their spread has no least value; state a scale, or leave "
+                "terms out"
+            )
         gone = np.zeros(len(u), bool)  # scales that are 0
         faint = np.full(self.scales, FAINT[0])
         some = self.rows.enough()  # rows that show where it goes, as long as it is far
