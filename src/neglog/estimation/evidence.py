@@ -206,8 +206,8 @@ class Maximum:
         if state is None:
             raise ValueError(
                 "the scales of priors cannot be learned, because there is no fit to begin with: the data say nothing "
-                "of some term, or terms meet rows so well that their spread has no least value; state a scale, or leave "
-                "terms out"
+                "of some term, or terms meet rows so well that their spread has no least value; state a scale, or "
+                "leave terms out"
             )
         gone = np.zeros(len(u), bool)  # scales that are 0
         faint = np.full(self.scales, FAINT[0])
