@@ -109,7 +109,7 @@ class Fit:
     @property
     def predictors(self) -> dict[str, Predictor]:
         """What predicts the location, and each parameter of the noise that was stated as "model", by name."""
-        own = getattr(self, "terms", None)
+        own = None if self.schema.terms is None else self.terms  # which otherwise take a pass over the rows
         return {"location": Predictor(self.intercept, self.coef, self.names, self.prior, own), **self._modelled}
 
     @property

@@ -175,7 +175,8 @@ class FitOfRows(Fit):
         if effective is None and output:
             return None
         if effective is None:
-            effective = 1 - self._task.penalty.bend * self._information.covariance.diagonal()
+            with np.errstate(all="ignore"):  # of what is beyond the range of numbers nothing is known
+                effective = 1 - self._task.penalty.bend * self._information.covariance.diagonal()
         rows = effective[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
         own = rows.sum(axis=0) if engine.loss.classes > 1 else rows[output]
         scales = [one for one in answer.scales if one.output in (-1, output)]
