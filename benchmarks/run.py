@@ -1,8 +1,8 @@
 """`make bench`: every problem, neglog and its rivals in one run; prints tables and writes results.md beside this file.
 
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
-fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; tweedie_power,
-growth, memory;
+fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; terms;
+tweedie_power, growth, memory;
 samplers, learned, left_out; coverage, bands; tables; trees, laws; files, cluster.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
@@ -32,6 +32,7 @@ import scipy
 import sklearn
 import streaming
 import tables as real_tables
+import terms
 import timing
 import vocabulary
 from contest import ACCURACY
@@ -56,6 +57,7 @@ GROUPS = (
     *fits.GROUPS,
     *opened.GROUPS,
     *vocabulary.GROUPS,
+    *terms.GROUPS,
     "versions",  # which versions.py measures
     *resources.GROUPS,
     *bayes.GROUPS,
@@ -84,6 +86,7 @@ NUMBERS = {
 TITLES = {
     "opened": "What open parameters cost",
     "vocabulary": "Counts, zeros, times, ranks and proportions",
+    "terms": "Curves, groups and modelled scales",
     "versions": "The version before, 0.1.0, and the present one (`versions.py`)",
     "elementary": "Elementary functions",
     "fits": f"Fits, each at the cheapest tolerance whose objective is within {ACCURACY:g} of the best found",
@@ -111,6 +114,7 @@ HEADS = {
     "accuracy": accuracy.COLUMNS,
     "opened": opened.COLUMNS,
     "vocabulary": vocabulary.COLUMNS,
+    "terms": terms.COLUMNS,
     "versions": ("problem", "before ms", "after ms", "after / before"),
 }
 
@@ -169,6 +173,10 @@ def run(group, size, only, tables, tell, save):
     elif group in vocabulary.GROUPS:
         for line in vocabulary.GROUPS[group](size, tell):
             tables["vocabulary"].append(line)
+            save()
+    elif group in terms.GROUPS:
+        for line in terms.GROUPS[group](size, tell):
+            tables["terms"].append(line)
             save()
     elif group in fits.GROUPS:
         tasks = (task for task in fits.GROUPS[group](size) if only in task.name)

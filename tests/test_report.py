@@ -7,6 +7,8 @@ import pytest
 
 import neglog as nl
 from neglog.report import render, write_report
+from neglog.report.figures import effects_figure
+from neglog.results.plot import drawn_terms
 
 FLAGS = [
     "--headless",
@@ -28,23 +30,36 @@ def comparison():
 
 
 @pytest.fixture(scope="module")
-def page(comparison, tmp_path_factory):
+def open_page(tmp_path_factory):
+    """A function that writes the report of a comparison and opens it; what is not as it should be is in its trouble."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="a driver for the browser")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no chromium here")
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    write_report(comparison, path, command="neglog compare visits.parquet --target visits")
     with sync_api.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-        page = browser.new_page()
-        page.trouble = []
-        page.on("console", lambda message: page.trouble.append(message.text))
-        page.on("pageerror", lambda error: page.trouble.append(str(error)))
-        page.on("request", lambda request: page.trouble.append(request.url) if "report.html" not in request.url else 0)
-        page.goto(path.as_uri())
-        yield page
+
+        def opened(comparison, command=""):
+            path = tmp_path_factory.mktemp("report") / "report.html"
+            write_report(comparison, path, command=command)
+            return watched(browser.new_page(), path)
+
+        yield opened
         browser.close()
+
+
+def watched(page, path):
+    page.trouble = []
+    page.on("console", lambda message: page.trouble.append(message.text))
+    page.on("pageerror", lambda error: page.trouble.append(str(error)))
+    page.on("request", lambda request: page.trouble.append(request.url) if "report.html" not in request.url else 0)
+    page.goto(path.as_uri())
+    return page
+
+
+@pytest.fixture(scope="module")
+def page(comparison, open_page):
+    return open_page(comparison, command="neglog compare visits.parquet --target visits")
 
 
 def test_the_page_stands_alone(page):
@@ -90,3 +105,48 @@ def test_classes_have_a_report_too(tmp_path):
     found = nl.compare(X, np.where(X[:, 0] + rng.normal(size=300) > 0, "yes", "no"))
     write_report(found, tmp_path / "classes.html")
     assert "The coefficients" in (tmp_path / "classes.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def of_terms():
+    """A comparison of fits with a curve, a group, and a scale that is modelled."""
+    pandas = pytest.importorskip("pandas", reason="a table to compare on")
+    rng = np.random.default_rng(2)
+    frame = pandas.DataFrame({"age": rng.uniform(20, 80, 300), "region": rng.choice(["<b>n</b>", *"defgh"], 300)})
+    frame["cost"] = np.sin(frame["age"] / 8) + np.exp(-2 + 0.02 * frame["age"]) * rng.normal(size=300)
+    noises = [nl.Gaussian(scale="model"), nl.Gaussian()]
+    return nl.compare(frame, "cost", noises, terms=[nl.smooth("age"), nl.group("region")], folds=2)
+
+
+def test_a_fit_of_terms_shows_its_effects_and_lists_them(of_terms, open_page):
+    page = open_page(of_terms)
+    headings = page.locator("h2").all_inner_texts()
+    assert {"The effects", "The effects on the scale", "The terms", "The coefficients", "The losses"} <= set(headings)
+    shown = page.locator("h2:has-text('The effects') + figure svg")
+    assert shown.count() == 2
+    titles = [" ".join(one.locator("text").all_text_contents()) for one in shown.all()]
+    assert "s(age)" in titles[0]
+    assert "(1|region)" in titles[0]
+    assert "raw scale" in titles[1]
+    rows = page.locator("h2:has-text('The terms') + div tbody tr").all()
+    listed = [[cell.inner_text() for cell in row.locator("td").all()] for row in rows]
+    wanted = [(of, term) for of, one in of_terms.fit.predictors.items() for term in one.terms]
+    assert [(row[0], row[1], row[3]) for row in listed] == [(of, t.name, f"{t.effective:.4g}") for of, t in wanted]
+    assert "<b>n</b>" not in render(of_terms)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_parameter_shows_the_terms_that_it_has():
+    rng = np.random.default_rng(3)
+    table = pytest.importorskip("pandas").DataFrame({"a": rng.uniform(size=200), "g": rng.choice(list("pqrs"), 200)})
+    y = table["a"] + np.exp(table["a"]) * rng.normal(size=200)
+    noise = nl.Gaussian(scale=nl.terms(nl.smooth("a")))
+    fit = nl.fit(table, y, noise, terms=["a", nl.group("g", scale=0.3)])
+    assert drawn_terms(fit) == ["(1|g)"]
+    assert drawn_terms(fit, "scale") == ["s(a)"]
+    assert "s(a)" in effects_figure(fit, "scale")
+
+
+def test_a_fit_without_terms_lists_none(comparison):
+    assert "The terms" not in render(comparison)

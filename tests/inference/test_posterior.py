@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, stats
 
@@ -296,3 +297,14 @@ def test_it_prints_a_table():
     text = repr(posterior)
     assert "log scale" in text
     assert "log evidence" in text
+
+
+def test_an_unseen_level_beside_an_interaction_has_its_own_prior_only():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.uniform(size=120), "g": rng.choice(list("pqrst"), 120), "h": ["u", "v"] * 60})
+    y = 2 * table["a"] + table["g"].map(dict(zip("pqrst", [-1.0, 0.3, 0.8, -0.4, 0.6], strict=True)))
+    y += 0.1 * rng.normal(size=120)
+    terms = ["a", nl.group("g", scale=0.7), nl.interaction("h", nl.smooth("a", size=5), scale=0.2)]
+    belief = nl.fit(table, y, nl.Gaussian(scale=0.1), terms=terms).posterior()
+    unseen = belief.predictive(table.head(1).assign(g="new")).variance()[0] - 0.1**2
+    assert 0.7**2 < unseen < 1.5 * 0.7**2  # the level's, and what is not known of the intercept

@@ -374,3 +374,11 @@ def test_missing_values_beside_a_curve(table, rng):
 def test_what_cannot_be_is_said(table, call, error, said):
     with pytest.raises(error, match=said):
         call(table)
+
+
+def test_a_search_of_mean_and_spread_begins_where_a_fit_has_an_end():
+    """A curve of each, held by next to nothing, may meet a lone rich household exactly, with a spread of 0."""
+    engel = pytest.importorskip("statsmodels.api").datasets.engel.load_pandas().data
+    fit = nl.fit(engel, "foodexp", nl.Gaussian(scale=nl.terms(nl.smooth("income"))), terms=[nl.smooth("income")])
+    assert fit.converged
+    assert fit.distribution(engel).scale.min() > 10

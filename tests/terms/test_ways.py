@@ -81,7 +81,7 @@ def small_pieces(monkeypatch):
 @pytest.fixture
 def to_the_end(monkeypatch):
     """The search of scales goes on as long as the evidence grows, so that its start makes no difference."""
-    monkeypatch.setattr(Maximum.find, "__defaults__", (1e-16,))
+    monkeypatch.setattr(Maximum.find, "__defaults__", (1e-16, None))
 
 
 @pytest.fixture(scope="module")

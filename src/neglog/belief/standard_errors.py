@@ -26,6 +26,7 @@ class Information:
     intercepts: Numbers
     noise: dict[str, float]
     covariance: Numbers  # of the coefficients in the core's order, without the response
+    places: Numbers | None = None  # those that it is of, if not of all
 
 
 @one_blas_thread

@@ -8,6 +8,7 @@ from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL, kept
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS
+from neglog.likelihood.modelled import refuse_own_terms
 from neglog.typing import Numbers
 
 # Trees add up to any number, so that the inverse of the link must make something of any number.
@@ -17,6 +18,7 @@ WHOLE_LINE = ("identity", "log", "logit", "probit", "cloglog", "softmax")
 def suited(given: str | Noise) -> Noise:
     """The noise, from itself or its text, if trees can be trained with it."""
     noise = noise_of(given)
+    refuse_own_terms(noise, "trees choose themselves")
     link = noise.link.name
     low, high = noise.locations
     if link not in WHOLE_LINE or (link == "identity" and low == 0) or (link == "log" and high == 1):

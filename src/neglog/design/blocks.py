@@ -220,7 +220,8 @@ class Basis:
         """The columns that each row has of its own level, whichever that is."""
         functions = np.ones((self.rows, 1))
         for variable in self.variables:
-            functions = (functions[:, :, None] * _values_of(variable)[:, None, :]).reshape(self.rows, -1)
+            both = functions[:, :, None] * _values_of(variable)[:, None, :]
+            functions = both.reshape(self.rows, both.shape[1] * both.shape[2])  # -1 does not say it of no rows
         return np.asarray(functions @ self.turn)
 
     def rows_of(self, rows: Any) -> "Basis":

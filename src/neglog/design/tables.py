@@ -227,7 +227,7 @@ def codes_of(series: Any) -> tuple[NDArray[Any], dict[int, Any]]:
         return codes, _occurring(codes, native.cat.categories)
     if library.is_pandas_like():
         codes, values = native.factorize()
-        return codes, dict(enumerate(values))
+        return codes, dict(enumerate(values.tolist()))
     if library.is_polars():
         return _polars_codes(native, series.__native_namespace__())
     if library.is_pyarrow():
@@ -265,7 +265,8 @@ def unique_codes(values: NDArray[Any]) -> tuple[NDArray[Any], dict[int, Any]]:
 def _occurring(codes: NDArray[Any], values: Any) -> dict[int, Any]:
     """The values that some row has: a declared level without rows would be a coefficient without data."""
     used = np.flatnonzero(np.bincount(codes, minlength=len(values)))
-    return {code: values[code] for code in used.tolist()}
+    listed = values.tolist() if hasattr(values, "tolist") else values  # one by one an Arrow array is slow to ask
+    return {code: listed[code] for code in used.tolist()}
 
 
 # ---- levels ----------------------------------------------------------------------------------------------------------

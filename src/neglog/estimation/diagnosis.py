@@ -36,8 +36,8 @@ def diagnose(task: Task, answer: Answer, learned: bool = False) -> None:
     if long or not answer.converged:
         _look_for_separation(task, answer)
     target = task.target
-    if not (target.bends and target.steady) or (target.open and not target.profiled and target.locations[0] < 0):
-        # whose curvature says little about the columns
+    blunt = not (target.bends and target.steady) or (target.open and not target.profiled and target.locations[0] < 0)
+    if blunt and answer.information is None:  # whose curvature says little about the columns
         ask_columns(task, answer)
     if answer.null is not None:
         _choose_smallest(task, answer)
@@ -120,7 +120,7 @@ def _look_at_dispersion(task: Task, answer: Answer, learned: bool) -> None:
     """A fit that passes through all points has no scale."""
     target = task.target
     name = target.measure
-    if name not in target.open or name in answer.at_limit:
+    if name not in target.open or name in answer.at_limit or answer.information is not None:
         return
     value, noise = np.float64(getattr(answer.noise, name)), type(answer.noise).__name__
     size = np.float64(_size(task))

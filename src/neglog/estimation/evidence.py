@@ -24,19 +24,22 @@ from neglog.solvers.penalty import Penalty
 from neglog.typing import Numbers
 
 STEPS = 60  # of Newton's method
+STRONGER = 6  # times, by a factor of ten, priors become where a fit has no end
 FARTHEST = 3.0  # step of a log scale
 FINEST = 1e-8  # nats that another step promises, which are not worth it
 LAST = 1e-2  # nats that a step of many rows promises, after which no other is needed if it was so much less
 SHRUNK = 1e-2  # than the step before promised
 NEAR = 0.05  # nats, from which on slopes are exact
-ROUGHLY = 50_000  # rows that show third derivatives well enough before
+ROUGHLY = 10_000  # rows that show third derivatives well enough before
+AT_ONCE = 1 << 17  # rows
+MANY = 30_000  # rows, of which a last look costs more than it tells
 SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as where a curvature jumps
 ENOUGH = 1e-4  # of what the slope promises
 HALVINGS = 12
 DIFFERENCE = 0.02  # standard deviations of a row, for third derivatives as differences of second ones
-FAINT = 0.02  # effective coefficients of a prior below which its scale may be 0
+FAINT = (0.1, 0.01)  # effective coefficients of a prior below which its scale may be 0, asked twice
 WIDEST = 2.0  # the error of a log scale
-NONE = 1e-7  # of an effective coefficient: what a scale of 0 leaves
+NONE = 1e-10  # of an effective coefficient: what a scale of 0 leaves
 
 
 @dataclass(frozen=True)
@@ -57,29 +60,69 @@ class Pulls:
         return Penalty(self.bend(log_scales), self.centre, nothing, nothing)
 
 
-@dataclass
-class State:
-    """The fit at some u: the coefficients, and the nll there with its derivatives in them and in v."""
+@dataclass(frozen=True)
+class Covariance:
+    """Of all coefficients, as one matrix."""
 
-    u: Numbers
+    matrix: Numbers
+
+    def diagonal(self) -> Numbers:
+        """The variances."""
+        return np.asarray(self.matrix.diagonal())
+
+    def times(self, rows: Numbers) -> Numbers:
+        """Rows of numbers, one for each coefficient, times the matrix."""
+        return np.asarray(rows @ self.matrix)
+
+    def squared(self, rows: Numbers) -> Numbers:
+        """Rows times the squares of its entries times the rows again."""
+        return np.asarray(rows @ self.matrix**2 @ rows.T)
+
+
+@dataclass
+class Sums:
+    """The fit at some u, and the nll there with its derivatives in the coefficients theta and in v."""
+
     answer: Answer
     nll: float
     slopes: Numbers  # in v
-    matrix: Numbers  # second derivatives in (theta, v), without the prior
+    curvature: Any  # in theta, without the prior
+    border: Numbers  # in v and theta
+    corner: Numbers  # in v
+
+    @classmethod
+    def of(cls, answer: Answer, nll: float, slopes: Numbers, joint: Numbers) -> "Sums":
+        """From the second derivatives in (theta, v)."""
+        n = len(answer.theta)
+        return cls(answer, nll, slopes, joint[:n, :n], joint[n:, :n], joint[n:, n:])
+
+
+@dataclass
+class State:
+    """The fit at some u, with its evidence."""
+
+    u: Numbers
+    sums: Sums
     bend: Numbers
-    covariance: Numbers
-    paces: Numbers  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
-    information: Numbers | None  # what takes the place of second derivatives in theta, where these jump
+    covariance: Any
+    paces: Any  # how the minimum moves where its slopes change: the covariance, but for a curvature that jumps
+    information: Any  # what takes the place of the curvature, where that jumps
     value: float  # the log evidence
+    total: float  # of the weights of the rows
     gradient: Numbers | None = None  # of the nll in theta, where not all of theta is at its minimum
+
+    @property
+    def answer(self) -> Answer:
+        """The fit."""
+        return self.sums.answer
 
 
 class Maximum:
     """The search; `steps` counts those it took, and `gain` is what another one promised at its end."""
 
-    def __init__(self, task: Task, pulls: Pulls) -> None:
+    def __init__(self, task: Task, pulls: Pulls, rows: "Rows | None" = None) -> None:
         self.task, self.pulls, self.scales = task, pulls, len(pulls.on)
-        self.rows = _rows_of(task)
+        self.rows = rows or _rows_of(task)
         self.width = len(pulls.fixed)
         self.basis = _basis(replace(task, penalty=pulls.penalty(np.zeros(self.scales))))
         self.steps, self.gain = 0, np.inf
@@ -93,45 +136,43 @@ class Maximum:
             return None
         bend = self.pulls.bend(u[: self.scales])
         v = u[self.scales :]
-        answer, nll, slopes, matrix = self.rows.fit(self.pulls.penalty(u[: self.scales]), v, near)
-        n = self.width
-        if not (np.isfinite(nll) and np.isfinite(matrix).all()):
+        sums = self.rows.fit(self.pulls.penalty(u[: self.scales]), v, near)
+        if not np.isfinite(sums.nll):
             return None
-        information = self.rows.information(answer.theta, v)
-        found = _inverse((matrix[:n, :n] if information is None else information) + np.diag(bend), self.basis)
+        information = self.rows.information(sums.answer.theta, v)
+        found = self.rows.inverse(sums.curvature if information is None else information, bend, self.basis)
         if found is None:
             return None
         covariance, volume = found
         paces = covariance
         if information is not None and self.task.target.noise.link.name != "identity":
-            own = _inverse(matrix[:n, :n] + np.diag(bend), self.basis)
+            own = self.rows.inverse(sums.curvature, bend, self.basis)
             paces = covariance if own is None else own[0]
-        away = answer.theta - self.pulls.centre
+        away = sums.answer.theta - self.pulls.centre
         held = bend > 0
-        value = -nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
-        return State(u, answer, nll, slopes, matrix, bend, covariance, paces, information, value)
+        value = -sums.nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
+        return State(u, sums, bend, covariance, paces, information, value, self.task.target.total())
 
     def slopes(self, state: State, some: int = 1) -> Numbers:
         """Of the evidence: exact, or nearly so, by third derivatives of every so-manieth row."""
         moves, changes = self._moves(state), self._changes(state)
         third, of_noise = self.rows.third(state, some)
         direct = changes @ self._cost(state)
-        return np.asarray(np.append(direct, -state.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
+        return np.asarray(np.append(direct, -state.sums.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
 
     def curvature(self, state: State) -> Numbers:
         """Its second derivatives, but for what third derivatives of the nll add."""
-        n, k = self.width, self.scales
+        k = self.scales
         moves, changes = self._moves(state), self._changes(state)
         away = state.answer.theta - self.pulls.centre
         held = np.where(state.bend > 0, state.bend, np.inf)
         matrix = np.empty((len(moves), len(moves)))
         matrix[:k, :k] = -(changes * away) @ moves[:k].T - 0.5 * (changes / held) @ (changes / held).T
-        matrix[:k, :k] += 0.5 * changes @ state.covariance**2 @ changes.T
+        matrix[:k, :k] += 0.5 * state.covariance.squared(changes)
         matrix[:k, :k] += np.diag(-2 * changes @ self._cost(state))
         matrix[:k, k:] = -(changes * away) @ moves[k:].T
         matrix[k:, :k] = matrix[:k, k:].T
-        border = state.matrix[n:, :n]
-        matrix[k:, k:] = -(state.matrix[n:, n:] + border @ moves[k:].T)
+        matrix[k:, k:] = -(state.sums.corner + state.sums.border @ moves[k:].T)
         return 0.5 * (matrix + matrix.T)
 
     def _changes(self, state: State) -> Numbers:
@@ -146,10 +187,8 @@ class Maximum:
 
     def _moves(self, state: State) -> Numbers:
         """Of the minimum with each of u."""
-        n = self.width
         away = state.answer.theta - self.pulls.centre
-        pulled = np.vstack([self._changes(state) * away, state.matrix[n:, :n]])
-        return np.asarray(-pulled @ state.paces)
+        return np.asarray(-state.paces.times(np.vstack([self._changes(state) * away, state.sums.border])))
 
     def effective(self, state: State) -> Numbers:
         """The effective number of coefficients under each prior."""
@@ -157,19 +196,34 @@ class Maximum:
 
     # ---- the search --------------------------------------------------------------------------------------------------
 
-    def find(self, u: Numbers, enough: float = FINEST) -> State:
-        """The maximum, from a start on, to so many nats."""
-        state = self.at(u, None)
+    def find(self, u: Numbers, enough: float = FINEST, near: State | None = None) -> State:
+        """The maximum, from a start on, to so many nats; `near` is a fit of a part of the rows, if there is one."""
+        state = self.at(u, None if near is None else self.rows.grown(near))
+        for _ in range(STRONGER):  # priors so weak may leave a fit without a maximum
+            if state is not None:
+                break
+            u = np.append(u[: self.scales] - np.log(10), u[self.scales :])
+            state = self.at(u, None)
         if state is None:
-            raise ValueError("the scale of a prior cannot be learned where the data say nothing; state it")
+            raise ValueError(
+                "the scales of priors cannot be learned, because there is no fit to begin with: the data say nothing "
+                "of some term, or terms meet rows so well that their spread has no least value; state a scale, or "
+                "leave terms out"
+            )
         gone = np.zeros(len(u), bool)  # scales that are 0
+        faint = np.full(self.scales, FAINT[0])
         some = self.rows.enough()  # rows that show where it goes, as long as it is far
-        many = self.task.engine.rows > ROUGHLY
+        many = self.task.engine.rows > MANY
         while self.steps < STEPS:
             slopes = self.slopes(state, some)
-            faint = np.flatnonzero((self.effective(state) < FAINT) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
-            if len(faint):
-                state = self._without(state, faint, gone)
+            small = np.flatnonzero((self.effective(state) < faint) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
+            if len(small):
+                following = self._without(state, small, some)
+                if following is None:  # there is a maximum on the way, unless this was the last time to ask
+                    gone[small] |= faint[small] <= FAINT[1]
+                    faint[small] = FAINT[1]
+                else:
+                    state, gone[small] = following, True
                 continue
             free, before = np.flatnonzero(~gone), self.gain
             step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free], free < self.scales)
@@ -196,12 +250,11 @@ class Maximum:
         """The fit after a step so small that the curvature of the rows stays what it was."""
         bend = self.pulls.bend(u[: self.scales])
         answer = self.rows.minimum(self.pulls.penalty(u[: self.scales]), u[self.scales :], state)
-        n = self.width
-        information = state.matrix[:n, :n] if state.information is None else state.information
-        found = _inverse(information + np.diag(bend), self.basis)
+        information = state.sums.curvature if state.information is None else state.information
+        found = self.rows.inverse(information, bend, self.basis)
         if found is None or not answer.converged:
             return self.at(u, state) or state
-        return replace(state, u=u, answer=answer, bend=bend, covariance=found[0])
+        return replace(state, u=u, sums=replace(state.sums, answer=answer), bend=bend, covariance=found[0])
 
     def parameters(self, state: State) -> Numbers:
         """The raw parameters of the noise."""
@@ -216,7 +269,7 @@ class Maximum:
         coefficients: how these move with the logarithms of the scales, times the errors of those (Wood, Pya and
         Säfken 2016). Of a scale that is 0 nothing more is known.
         """
-        known = np.flatnonzero(self.effective(state) > FAINT)
+        known = np.flatnonzero(self.effective(state) > FAINT[1])
         used = np.append(known, np.arange(self.scales, len(state.u)))
         errors = np.linalg.pinv(-self.curvature(state)[np.ix_(used, used)], hermitian=True)
         values, vectors = np.linalg.eigh(errors[: len(known), : len(known)])
@@ -230,13 +283,14 @@ class Maximum:
         """Whether it ended at the maximum, or where the evidence is flat to rounding."""
         return self.gain < SETTLED
 
-    def _without(self, state: State, faint: Numbers, gone: Numbers) -> State:
-        """With scales that do next to nothing at 0, if that has more evidence; else they stay."""
+    def _without(self, state: State, small: Numbers, some: int) -> State | None:
+        """With scales that do next to nothing at 0, if the evidence is larger there and falls on the way back."""
         u = state.u.copy()
-        u[faint] += 0.5 * np.log(NONE / np.maximum(self.effective(state)[faint], NONE))
+        u[small] += 0.5 * np.log(NONE / np.maximum(self.effective(state)[small], NONE))
         following = self.at(u, state)
-        gone[faint] = True
-        return state if following is None or following.value < state.value else following
+        if following is None or following.value < state.value or (self.slopes(following, some)[small] > 0).any():
+            return None
+        return following
 
     def _along(self, state: State, free: Numbers, step: Numbers, gain: float) -> State | None:
         length = 1.0
@@ -311,11 +365,11 @@ class Rows:
         target: Target = self.task.target.with_noise(self.task.target.at(v))
         return target
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
-        """The fit, its nll, and slopes in v and second derivatives in (theta, v)."""
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
+        """The fit, with one more pass for second derivatives."""
         answer = self.minimum(penalty, v, near)
         nll, _, slopes, matrix = self.derivatives(answer.theta, v)
-        return answer, nll, slopes, matrix
+        return Sums.of(answer, nll, slopes, matrix)
 
     def derivatives(self, theta: Numbers, v: Numbers) -> tuple[float, Numbers, Numbers, Numbers]:
         """The nll, its slopes in theta and in v, and second derivatives in (theta, v)."""
@@ -334,11 +388,21 @@ class Rows:
 
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         """The fit, from one nearby if there is one."""
-        task, target, n = self.task, self.target(v), len(penalty.bend)
+        task, target = self.task, self.target(v)
         stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
         if near is None:
             return solve(stated)
-        return solve(stated, near.answer, near.matrix[:n, :n] + np.diag(penalty.bend))
+        return solve(stated, near.answer, near.sums.curvature + np.diag(penalty.bend))
+
+    def inverse(self, curvature: Any, bend: Numbers, basis: Numbers | None) -> tuple[Any, float] | None:
+        """The inverse of a curvature with the prior's, and the log of its determinant."""
+        found = _inverse(curvature + np.diag(bend), basis) if np.isfinite(curvature).all() else None
+        return None if found is None else (Covariance(found[0]), found[1])
+
+    def grown(self, near: State) -> State:
+        """The fit of a part of the rows, with a curvature as of all."""
+        factor = self.task.target.total() / near.total
+        return replace(near, sums=replace(near.sums, curvature=factor * near.sums.curvature))
 
     def enough(self) -> int:
         """The distance of rows that show third derivatives well enough, while the maximum is far."""
@@ -355,7 +419,12 @@ class Rows:
         if some > 1:
             task = task.taken(np.arange(0, task.engine.rows, some))
             factor = self.task.target.total() / task.target.total()
-        found = factor * task.total(third_sums, state.answer.theta, v, state.covariance, self.expected)
+        asked = (state.answer.theta, v, state.covariance.matrix, self.expected)
+        if task.engine.streamed or task.engine.rows <= AT_ONCE:
+            found = factor * task.total(third_sums, *asked)
+        else:  # numbers of each row take memory
+            parts = (slice(begin, begin + AT_ONCE) for begin in range(0, task.engine.rows, AT_ONCE))
+            found = factor * sum(third_sums(task.taken(part), *asked) for part in parts)
         return found[: len(state.bend)], found[len(state.bend) :]
 
 
@@ -457,7 +526,7 @@ class Kinked(Rows):
 
     expected = True
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The fit, its nll, and slopes and information."""
         task, target, answer = self.task, self.target(v), self.minimum(penalty, v, near)
         filled = replace(answer, noise=target.noise)
@@ -466,7 +535,7 @@ class Kinked(Rows):
         matrix[:n, :n] -= np.diag(penalty.bend)
         nll = float(task.total(sample_nll, target.noise, answer.theta))
         loss = float(matrix[n, n]) if len(v) else 0.0
-        return filled, nll, np.full(len(v), target.total() - loss), matrix
+        return Sums.of(filled, nll, np.full(len(v), target.total() - loss), matrix)
 
 
 class Squares(Rows):
@@ -485,7 +554,7 @@ class Squares(Rows):
         if p is not None:
             self.constant -= 0.5 * task.target.total(np.log(p))
 
-    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> tuple[Answer, float, Numbers, Numbers]:
+    def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The minimum of a quadratic."""
         noise = self.task.target.at(v)
         variance = noise.scale**2
@@ -496,7 +565,7 @@ class Squares(Rows):
         theta = unit * np.linalg.solve(hessian * unit * unit[:, None], unit * (right + penalty.bend * penalty.centre))
         nll, _, slopes, joint = self._about(theta, v)
         theta[: self.task.engine.intercept] += self.middle
-        return Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty), nll, slopes, joint
+        return Sums.of(Answer(theta, noise, True, 1, 0.0, self.task.engine, penalty), nll, slopes, joint)
 
     def derivatives(self, theta: Numbers, v: Numbers) -> tuple[float, Numbers, Numbers, Numbers]:
         theta = theta.copy()
@@ -518,13 +587,12 @@ class Squares(Rows):
         return nll, pulls[:n], np.array([self.total - squares]), joint
 
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
-        return self.fit(penalty, v, near)[0]
+        return self.fit(penalty, v, near).answer
 
     def enough(self) -> int:
         return 1
 
     def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """The curvature knows the scale alone."""
-        n = len(state.bend)
-        trace = float(np.sum(state.covariance * state.matrix[:n, :n]))
-        return np.zeros(n), np.full(len(state.slopes), -2 * trace)
+        trace = float(np.sum(state.covariance.matrix * state.sums.curvature))
+        return np.zeros(len(state.bend)), np.full(len(state.sums.slopes), -2 * trace)

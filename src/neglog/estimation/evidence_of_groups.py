@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.estimation.evidence import Jumping, Kinked, Maximum, Pulls, State, _inverse
+from neglog.estimation.evidence import FINEST, Covariance, Jumping, Kinked, Maximum, Pulls, State, Sums, _inverse
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
 
@@ -35,13 +35,12 @@ class MaximumOfGroups(Maximum):
         own = (pulls.fixed > 0) | pulls.on.any(axis=0)
         self.held, self.free = np.flatnonzero(own), np.flatnonzero(~own)
 
-    def find(self, u: Numbers, *enough: float) -> State:
+    def find(self, u: Numbers, enough: float = FINEST, near: State | None = None) -> State:
         """The maximum: from that of the evidence of all on, which is near."""
-        near = Maximum(self.task, self.pulls).find(u, ROUGH)
-        self.theta = near.answer.theta
-        return super().find(
-            np.concatenate([near.u[: self.scales], self.theta[self.free], near.u[self.scales :]]), *enough
-        )
+        of_all = Maximum(self.task, self.pulls).find(u, ROUGH, near)
+        self.theta = of_all.answer.theta
+        begin = [of_all.u[: self.scales], self.theta[self.free], of_all.u[self.scales :]]
+        return super().find(np.concatenate(begin), enough)
 
     def at(self, u: Numbers, near: State | None) -> State | None:
         v = self._noise(u)
@@ -65,7 +64,8 @@ class MaximumOfGroups(Maximum):
         answer = Answer(
             theta, self.task.target.at(v), True, 1, 0.0, self.task.engine, self.pulls.penalty(u[: self.scales])
         )
-        return State(u, answer, nll, slopes, matrix, bend, covariance, covariance, None, value, gradient)
+        sums, spread = Sums.of(answer, nll, slopes, matrix), Covariance(covariance)
+        return State(u, sums, bend, spread, spread, None, value, self.task.target.total(), gradient)
 
     def _noise(self, u: Numbers) -> Numbers:
         return u[self.scales + len(self.free) :]
@@ -106,36 +106,36 @@ class MaximumOfGroups(Maximum):
     def slopes(self, state: State, some: int = 1) -> Numbers:
         assert state.gradient is not None
         third, of_noise = self.rows.third(state, some)
-        direct = [self._changes(state) @ self._cost(state), -state.gradient[self.free], -state.slopes - 0.5 * of_noise]
+        direct = [self._changes(state) @ self._cost(state), -state.gradient[self.free]]
+        direct += [-state.sums.slopes - 0.5 * of_noise]
         return np.asarray(np.concatenate(direct) - 0.5 * self._moves(state) @ third)
 
     def curvature(self, state: State) -> Numbers:
-        n, k = self.width, self.scales
+        k, sums = self.scales, state.sums
         changes, pulled, moves = self._changes(state), self._pulled(state), self._moves(state)
         matrix = -pulled[:, self.held] @ moves[:, self.held].T
         held = np.where(state.bend > 0, state.bend, np.inf)
         matrix[:k, :k] -= 0.5 * (changes / held) @ (changes / held).T
-        matrix[:k, :k] += 0.5 * changes @ state.covariance**2 @ changes.T
+        matrix[:k, :k] += 0.5 * state.covariance.squared(changes)
         matrix[:k, :k] += np.diag(-2 * changes @ self._cost(state))
-        rest = np.append(self.free, np.arange(n, len(state.matrix)))
-        matrix[k:, k:] -= state.matrix[np.ix_(rest, rest)]
+        border = sums.border[:, self.free]
+        matrix[k:, k:] -= np.block([[sums.curvature[np.ix_(self.free, self.free)], border.T], [border, sums.corner]])
         return np.asarray(0.5 * (matrix + matrix.T))
 
     def _pulled(self, state: State) -> Numbers:
         """Of the slopes in theta with each of u, theta held."""
-        n = self.width
         away = state.answer.theta - self.pulls.centre
-        return np.vstack([self._changes(state) * away, state.matrix[self.free, :n], state.matrix[n:, :n]])
+        return np.vstack([self._changes(state) * away, state.sums.curvature[self.free], state.sums.border])
 
     def _moves(self, state: State) -> Numbers:
         """Of theta with each of u: g follows, and beta is of u."""
-        moves = -self._pulled(state) @ state.covariance
+        moves = -state.covariance.times(self._pulled(state))
         moves[self.scales + np.arange(len(self.free)), self.free] = 1.0
         return np.asarray(moves)
 
     def counted(self, state: State) -> Numbers:
         """As if all were beliefs."""
-        whole = _inverse(state.matrix[: self.width, : self.width] + np.diag(state.bend), None)
+        whole = _inverse(state.sums.curvature + np.diag(state.bend), None)
         return np.asarray(1 - state.bend * (state.covariance if whole is None else whole[0]).diagonal())
 
     def _last(self, state: State, u: Numbers) -> State:

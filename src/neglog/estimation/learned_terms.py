@@ -11,9 +11,10 @@ from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import Memory
-from neglog.estimation.evidence import Maximum, Pulls
+from neglog.estimation.evidence import Maximum, Pulls, State
 from neglog.estimation.evidence_of_groups import MaximumOfGroups
 from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
+from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
 from neglog.estimation.learned_prior import is_open, spreads_of
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
 from neglog.estimation.redundant_columns import redundancy_note, redundant_columns
@@ -65,7 +66,7 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: 
     absent = engine.native(~_kept(task))
     fixed = np.where(absent > 0, ABSENT, fixed)
     if unknown:
-        redundant = redundant_columns(_some(task), task, (fixed == 0) & ~on.any(axis=0))
+        redundant = _redundant(task, (fixed == 0) & ~on.any(axis=0))
         fixed = np.where(redundant, ABSENT, fixed)
     pulls = Pulls(np.asarray(fixed), on, np.zeros(engine.width))
     if not unknown:
@@ -81,12 +82,23 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: 
     return found
 
 
+def _redundant(task: Task, free: Numbers) -> Numbers:
+    """Which of the coefficients that no prior holds the others can do without."""
+    group = large_group(task)
+    if group is None:
+        return redundant_columns(_some(task), task, free)
+    rows, out = GroupedRows(task, group), np.zeros(len(free), bool)
+    out[rows.others] = redundant_columns(rows.small, rows.small, free[rows.others])
+    return out
+
+
 def _learned(
     task: Task, pulls: Pulls, owned: list[Owned], unknown: list[Owned], kind: type[Maximum]
 ) -> tuple[Learned, float]:
     """The fit at the maximum of the evidence, and that maximum."""
-    search = kind(task, pulls)
-    state = search.find(_start(task, pulls, unknown))
+    search = _search(task, pulls, kind)
+    begin, near = _start(task, pulls, unknown)
+    state = search.find(begin, near=near)
     answer = state.answer
     if task.target.open:
         answer.noise = task.target.at(search.parameters(state))
@@ -97,6 +109,8 @@ def _learned(
                 return found
     answer.effective, answer.drift = search.counted(state), search.drift(state)
     answer.iterations = search.steps
+    if isinstance(search.rows, GroupedRows):
+        answer.information = information_of_groups(task, state, answer.drift)
     errors = np.sqrt(np.maximum(np.linalg.pinv(-search.curvature(state), hermitian=True).diagonal(), 0.0))
     scales = []
     for k, (one, count) in enumerate(zip(unknown, search.effective(state), strict=True)):
@@ -112,6 +126,19 @@ def _learned(
         )
     task = replace(task, penalty=pulls.penalty(state.u[: len(unknown)]))
     return _finished(task, answer, owned, scales), state.value
+
+
+def _search(task: Task, pulls: Pulls, kind: type[Maximum] = Maximum) -> Maximum:
+    """For the scales of all priors; the levels of a large group are eliminated."""
+    group = large_group(task)
+    if group is None:
+        return kind(task, pulls)
+    if kind is not Maximum:
+        raise ValueError(
+            f'evidence="groups" takes the covariance of all levels, and {group.name} has {group.levels:,}; take '
+            'evidence="all"'
+        )
+    return Maximum(task, pulls, GroupedRows(task, group))
 
 
 def _held(
@@ -217,28 +244,32 @@ def _native(engine: Memory, one: Owned) -> Numbers:
     return engine.native(rows)
 
 
-def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> Numbers:
-    """The best of some of the rows, where there are many; else scales like the spread of y, and the noise that goes
-    with a fit under these.
+def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, State | None]:
+    """The best of some of the rows, where there are many, with their fit; else scales like the spread of y, and the
+    noise that goes with a fit under these.
     """
     some = _some(task)
     if some is not task:
-        begin = _start(some, pulls, unknown)
-        found = Maximum(some, pulls).find(begin, ROUGH).u
+        begin, near = _start(some, pulls, unknown)
+        state = _search(some, pulls).find(begin, ROUGH, near)
         least = begin[: len(unknown)] - np.log(FEWER)  # what some rows do not show, all may
-        return np.append(np.maximum(found[: len(unknown)], least), found[len(unknown) :])
+        return np.append(np.maximum(state.u[: len(unknown)], least), state.u[len(unknown) :]), state
     usual = natural_scale(task)
     sizes = np.array([usual if one.output <= 0 else 1.0 for one in unknown])
     units = np.array([float(np.sqrt(np.median(row[row > 0]))) for row in pulls.on])
     scales = np.log(sizes * np.where(units > 0, units, 1.0))
-    if not task.target.open:
-        return np.asarray(scales)
+    if not (task.target.open or task.target.noise.modelled):
+        return np.asarray(scales), None
+    group = large_group(task)
+    if group is not None and task.target.open:
+        answer = GroupedRows(task, group).without(pulls.penalty(scales), task.target)
+        return np.append(scales, task.target.raw_of(answer.noise)), None
     for _ in range(4):  # a prior so weak may leave a fit without an end
         answer = solve(replace(task, penalty=pulls.penalty(scales)))
         if answer.converged:
             break
         scales = scales - np.log(10)
-    return np.append(scales, task.target.raw_of(answer.noise))
+    return np.append(scales, task.target.raw_of(answer.noise) if task.target.open else ()), None
 
 
 def _some(task: Task) -> Task:

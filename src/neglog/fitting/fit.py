@@ -28,7 +28,7 @@ from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
 from neglog.fitting.several import fit_several, questions
 from neglog.likelihood.accelerators import make_target
-from neglog.likelihood.modelled import check_columns
+from neglog.likelihood.modelled import check_columns, refuse_own_terms
 from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.row_values import (
@@ -146,7 +146,7 @@ def fit(
             task.penalty = make_penalty(Flat() if task.engine.design.schema.terms else prior, task.engine)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize, evidence)
-                diagnose(task, answer, learned=is_open(stated))
+                diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
@@ -154,7 +154,7 @@ def fit(
                 task, answer, prior = _solved(task, prior, standardize, evidence)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                     task.engine.design.check_finite()
-                diagnose(task, answer, learned=is_open(stated))
+                diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     result = FitOfRows(task, answer, prior, named)
     if not result.converged:
@@ -227,6 +227,7 @@ def prepare(
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
     _check_settings(prior, tol, max_iter)
+    refuse_own_terms(noise, "nl.fit takes, but a path does not")
     labels, classes = isinstance(noise, Noise) and noise.labelled, isinstance(noise, Noise) and noise.of_classes
     if labels and noise.classes is None:
         noise = noise.with_classes(order) if (order := declared_order(X, y)) is not None else noise
@@ -285,6 +286,7 @@ def opened(
         return opened_formula(X, y, given, labels, missing, intercept)
     rest, values = split(X, {"y": y, **given}, labels=("y",) if labels else (), missing=missing)
     if isinstance(rest, Design):
+        _refuse_terms(made_of or {})
         design = rest if intercept else _noting_references(rest)
     else:
         weight = values.get("sample_weight")
@@ -295,6 +297,14 @@ def opened(
         note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"
         design = replace(design, notes=(note, *design.notes))
     return design, values
+
+
+def _refuse_terms(made_of: dict[str, Any]) -> None:
+    """Terms are made of a table: what was read of one before has its own."""
+    if made_of.get("terms") is not None or any(made_of.get("modelled") or {}):
+        raise ValueError(
+            "terms are of the columns of a table, but X has been read already; give terms where it is read"
+        )
 
 
 def _noting_references(design: Design) -> Design:

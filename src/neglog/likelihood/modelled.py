@@ -67,6 +67,13 @@ def check_modelled(noise: Noise, whole_nll: bool) -> None:
             )
 
 
+def refuse_own_terms(noise: Any, where: str) -> None:
+    """Refuse terms of a parameter where nobody reads them."""
+    if isinstance(noise, Noise) and noise.own_terms:
+        name, own = next(iter(noise.own_terms.items()))
+        raise ValueError(f"{name}={own!r} states terms of the {name}, which {where}; state {name}={MODEL!r}")
+
+
 def check_columns(noise: Noise, columns: int) -> None:
     """Refuse a model of a parameter by no columns at all."""
     if noise.modelled and columns == 0:

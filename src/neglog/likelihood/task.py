@@ -52,6 +52,7 @@ class Answer:
     scales: tuple[TermScale, ...] = ()  # of the priors of terms
     effective: Numbers | None = None  # what each coefficient counts under the priors of terms
     drift: Numbers | None = None  # directions whose squares add to their covariance, for what scales leave open
+    information: Any = None  # standard errors, where they are known from the search
     notes: list[str] = field(default_factory=list)
 
 
@@ -129,7 +130,7 @@ class Task:
         terms = (self.penalty.bend, self.penalty.centre, self.penalty.strength, self.penalty.kink)
         return Penalty(*(np.insert(term, wide.response_place, 0.0) for term in terms))
 
-    def taken(self, rows: Numbers) -> Self:
+    def taken(self, rows: Any) -> Self:
         """The same question about some of the rows."""
         return replace(self, target=self.target.taken(rows), engine=self.engine.take(rows), whole=None)
 

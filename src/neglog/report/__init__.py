@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from neglog.atomic import written_whole
 from neglog.comparison.verdict import with_error
 from neglog.report import figures
+from neglog.results.plot import drawn_terms
 from neglog.results.summary import equation
+from neglog.results.terms import Term
 
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison
@@ -49,6 +51,7 @@ def render(comparison: "Comparison", *, command: str = "") -> str:
         equation=equation(comparison.fit),
         sections=list(_sections(comparison)),
         columns=list(_columns(comparison)),
+        terms=list(_terms(comparison)),
         summary=str(comparison.fit.summary()),
         command=command,
         digits=with_error,
@@ -87,6 +90,7 @@ def _sections(comparison: "Comparison") -> Any:
             "What an error costs under each noise, at the median prediction: the loss that fitting it minimises.",
             figures.loss_figure(comparison),
         )
+    yield from _effects(comparison)
     if comparison.fit.coef.size:
         yield Section(
             "The coefficients",
@@ -95,6 +99,42 @@ def _sections(comparison: "Comparison") -> Any:
             "differences from the mean of their factor.",
             figures.coefficient_figure(comparison.fit),
         )
+
+
+def _effects(comparison: "Comparison") -> Any:
+    """A figure for the location and for each parameter that is modelled, where they have curves, groups and such."""
+    fit, name = comparison.fit, comparison.scores[0].name
+    if fit.schema.terms is None or fit.noise.of_classes:
+        return
+    for of in fit.predictors:
+        if not drawn_terms(fit, of):
+            continue
+        raw = "raw prediction" if of == "location" else f"raw {of}"
+        yield Section(
+            "The effects" if of == "location" else f"The effects on the {of}",
+            f"What each term of {name} adds to the {raw}, with 90% intervals",
+            f"Of {name}, fitted to all rows: what each term adds to the {raw}, with 90% intervals. A curve has the "
+            "mean 0 over the rows.",
+            figures.effects_figure(fit, of),
+        )
+
+
+def _terms(comparison: "Comparison") -> Any:
+    """Each term of each predictor, as it is shown; nothing of a fit of columns as they are."""
+    fit = comparison.fit
+    if fit.schema.terms is None:
+        return
+    for of, predictor in fit.predictors.items():
+        for term in predictor.terms or ():
+            yield of, term.name, term.kind, f"{term.effective:.4g}", f"{term.coefficients:,}", _scale(term)
+
+
+def _scale(term: Term) -> str:
+    if term.scale is None:
+        return ""
+    if isinstance(term.scale, dict):
+        return ", ".join(f"{label} {value:.4g}" for label, value in term.scale.items())
+    return f"{term.scale:.4g}"
 
 
 def _columns(comparison: "Comparison") -> Any:

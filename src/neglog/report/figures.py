@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.results.contrasts import shown
+from neglog.results.plot import plot_effects
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 INK, ACCENT, PALE = "#4f7cc4", "#d1603f", "#98a3af"  # readable on white and on black
 COLOURS = (INK, ACCENT, "#5f9e4a", "#b9922a", "#8f6bb3", PALE)
+ACROSS = 2  # effects side by side
 SHOWN = 30  # coefficients, those of most standard errors
 STYLE = {
     "svg.fonttype": "none",  # text stays text
@@ -42,14 +44,19 @@ class Drawing:
         return self.grid[0, 0]
 
     def svg(self) -> str:
-        """The figure as SVG whose black is the colour of the page's text."""
-        import matplotlib
+        """The figure as the page takes it in."""
+        return _svg(self.figure, self.style)
 
-        text = io.StringIO()
-        with matplotlib.rc_context(self.style):
-            self.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-        whole = text.getvalue()
-        return whole[whole.index("<svg") :].replace("#000000", "currentColor")
+
+def _svg(figure: Any, style: dict[str, Any]) -> str:
+    """A figure as SVG whose black is the colour of the page's text."""
+    import matplotlib
+
+    text = io.StringIO()
+    with matplotlib.rc_context(style):
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    whole = text.getvalue()
+    return whole[whole.index("<svg") :].replace("#000000", "currentColor")
 
 
 def ranking_figure(comparison: "Comparison") -> str:
@@ -157,3 +164,8 @@ def coefficient_figure(fit: "Fit") -> str:
     drawing.axes.set(yticks=places, xlabel="coefficient, with its 95% interval")
     drawing.axes.set_yticklabels([fit.schema.names[j] for j in chosen])
     return drawing.svg()
+
+
+def effects_figure(fit: "Fit", of: str) -> str:
+    """What each term adds to the raw prediction of the location, or of a parameter that is modelled."""
+    return _svg(plot_effects(fit, 0.9, of, ACROSS), {**STYLE, "svg.hashsalt": f"effects of {of}"})

@@ -166,7 +166,13 @@ def _matrix(schema: Schema, part: Column | Part, base: dict[str, list[Block]]) -
 
 def _covariance(fit: "Fit", places: Numbers, output: int, outputs: int) -> Numbers:
     """Of these coefficients of one row of them."""
-    whole = np.asarray(fit._information.covariance)
+    whole, known = np.asarray(fit._information.covariance), fit._information.places
+    if known is not None:
+        own = core_places(fit.schema, fit.has_intercept)[places]
+        if not np.isin(own, known).all():  # levels, of which each has an error
+            return np.diag(fit.standard_errors[places] ** 2)
+        inside = np.searchsorted(known, own)
+        return np.asarray(whole[np.ix_(inside, inside)])
     columns = len(whole) // outputs
     own = output * columns + core_places(fit.schema, fit.has_intercept)[places]
     return np.asarray(whole[np.ix_(own, own)])

@@ -183,15 +183,24 @@ class FitOfRows(Fit):
 
     @cached_property
     def _information(self) -> Information:
-        return information_of(self._task, self._answer)
+        return self._answer.information or information_of(self._task, self._answer)
 
     @cached_property
     def _contrasts(self) -> Contrasts | None:
+        if self._information.places is not None:  # of too many coefficients to have a covariance of all
+            return None
         return contrasts_of(self._task, self._answer, self._information)
 
     @cached_property
     def _joint(self) -> Joint:
         return Joint(self._task, self._answer)
+
+    def _refuse_many(self, what: str) -> None:
+        if self._answer.information is not None:
+            raise ValueError(
+                f"{what} is that of {self._answer.engine.width:,} coefficients, which is not held for a group of so "
+                "many levels; standard_errors and effect have what is known of each"
+            )
 
     def _need_rows(self, why: str) -> None:
         if self._task.engine.streamed:
@@ -204,6 +213,7 @@ class FitOfRows(Fit):
         method="nuts"     draws by the No-U-Turn sampler, which also sees skewness and Laplace priors. Options:
                           draws=1000 and tune=150 per chain, chains=4, rng=None, progress=True, target_accept=0.8
         """
+        self._refuse_many("its curvature")
         if method == "laplace":
             if options:
                 raise TypeError(f'method="laplace" takes no options, but got {", ".join(options)}')
@@ -216,4 +226,5 @@ class FitOfRows(Fit):
     def loo(self) -> LeaveOneOut:
         """Held-out nats of every row, as if the fit had not seen it: from leverages, without refitting."""
         self._need_rows("leave-one-out looks at every row")
+        self._refuse_many("leave-one-out")
         return leave_one_out(self._joint)

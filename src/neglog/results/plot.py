@@ -18,8 +18,8 @@ ACROSS = 3  # plots in a row
 STYLE = {"font.size": 9, "font.family": "sans-serif", "axes.spines.top": False, "axes.spines.right": False}
 
 
-def plot_effects(fit: "Fit", level: float, of: str) -> Any:
-    """`Fit.plot`."""
+def plot_effects(fit: "Fit", level: float, of: str, most: int = ACROSS) -> Any:
+    """`Fit.plot`, with at most so many plots in a row."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -29,9 +29,9 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
             "this fit has no term that could be drawn: curves, groups, interactions or factors; its columns are "
             "straight lines"
         )
-    rows = -(-len(effects) // ACROSS)
+    rows = -(-len(effects) // most)
     with matplotlib.rc_context(STYLE):
-        across = min(ACROSS, len(effects))
+        across = min(most, len(effects))
         figure = Figure(figsize=(3.4 * across, 2.8 * rows), layout="constrained")
         grid = figure.subplots(rows, across, squeeze=False)
         for axes, effect in zip(grid.ravel(), effects, strict=False):
@@ -44,7 +44,7 @@ def plot_effects(fit: "Fit", level: float, of: str) -> Any:
 
 
 def drawn_terms(fit: "Fit", of: str = "location") -> list[str]:
-    """The terms that a figure shows: not straight lines."""
+    """The terms of a predictor that a figure shows: not straight lines."""
     own = names_of_terms(fit.schema, of)
     return [
         part.name
@@ -107,5 +107,6 @@ def _surface(axes: Any, effect: Effect) -> None:
     first, second = (np.unique(x) for x in effect.x)
     values = effect.estimate.reshape(len(first), len(second))
     most = float(np.abs(values).max()) or 1.0
-    drawn = axes.pcolormesh(first, second, values.T, cmap="RdBu_r", vmin=-most, vmax=most, shading="nearest")
+    ends = {"vmin": -most, "vmax": most}
+    drawn = axes.pcolormesh(first, second, values.T, cmap="RdBu_r", shading="nearest", rasterized=True, **ends)
     axes.figure.colorbar(drawn, ax=axes)

@@ -94,6 +94,7 @@ PARTS: dict[str, dict[str, tuple[str, Check]]] = {
     },
 }
 OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
+    "information": {"places": ("an array or null", _or_none(_is_array))},
     "schema": {
         "terms": ("a list of names and objects", _list_of(lambda x: isinstance(x, str | dict))),
         "shares": ("lists of counts by name", _map_to(_list_of(_is_count))),
