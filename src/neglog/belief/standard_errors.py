@@ -1,4 +1,5 @@
-"""How sure the estimates are: the inverse of the observed information, prior included.
+"""How sure the estimates are: the inverse of the observed information, prior included; where scales of terms were
+learned, with what is not known about these.
 
 A loss without second derivatives, as Laplace noise has it, has its expected information in their place: w (p / scale)^2
 x x' for a row, times q (1 - q) for a quantile q, and w for log scale.
@@ -41,8 +42,9 @@ def _information_of(task: Task, answer: Answer) -> Information:
     noise = joint.task.target.errors(answer.noise, _of_noise(joint, covariance))
     if answer.at_limit:  # of a parameter at its limit nothing is known but that
         noise = {name: noise.get(name, np.nan) for name in task.target.open}
-    coefficients, intercepts = _public_errors(task, covariance[:n, :n])
-    return Information(coefficients, intercepts, noise, covariance[:n, :n])
+    whole = covariance[:n, :n] if answer.drift is None else covariance[:n, :n] + answer.drift @ answer.drift.T
+    coefficients, intercepts = _public_errors(task, whole)
+    return Information(coefficients, intercepts, noise, whole)
 
 
 @one_blas_thread

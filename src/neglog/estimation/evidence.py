@@ -38,6 +38,7 @@ ENOUGH = 1e-4  # of what the slope promises
 HALVINGS = 12
 DIFFERENCE = 0.02  # standard deviations of a row, for third derivatives as differences of second ones
 FAINT = (0.1, 0.01)  # effective coefficients of a prior below which its scale may be 0, asked twice
+WIDEST = 2.0  # the error of a log scale
 NONE = 1e-10  # of an effective coefficient: what a scale of 0 leaves
 
 
@@ -262,6 +263,20 @@ class Maximum:
     def counted(self, state: State) -> Numbers:
         """What each coefficient counts: the share of it that the data determine."""
         return np.asarray(1 - state.bend * state.covariance.diagonal())
+
+    def drift(self, state: State) -> Numbers:
+        """What is not known about the scales, as directions (width, scales) whose squares add to the covariance of the
+        coefficients: how these move with the logarithms of the scales, times the errors of those (Wood, Pya and
+        Säfken 2016). Of a scale that is 0 nothing more is known.
+        """
+        known = np.flatnonzero(self.effective(state) > FAINT[1])
+        used = np.append(known, np.arange(self.scales, len(state.u)))
+        errors = np.linalg.pinv(-self.curvature(state)[np.ix_(used, used)], hermitian=True)
+        values, vectors = np.linalg.eigh(errors[: len(known), : len(known)])
+        seen = values > 0
+        values, vectors = values[seen], vectors[:, seen]
+        along = self._moves(state)[used].T @ errors[:, : len(known)]
+        return np.asarray(along @ (vectors * (np.sqrt(np.minimum(values, WIDEST**2)) / values)))
 
     @property
     def arrived(self) -> bool:

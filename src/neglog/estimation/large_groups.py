@@ -362,23 +362,24 @@ class _Squares:
         )
 
 
-def information_of_groups(task: Task, state: State) -> Information:
+def information_of_groups(task: Task, state: State, drift: Numbers) -> Information:
     """Standard errors of all coefficients, and the covariance of those that are no level of the group; the parameters
     of the noise taken as known.
     """
     engine, covariance = task.engine, state.covariance
-    errors = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    errors = np.sqrt(np.maximum(covariance.diagonal() + np.sum(drift**2, axis=1), 0.0))
+    others = covariance.S + drift[covariance.others] @ drift[covariance.others].T
     intercept = np.nan
     if engine.intercept:
         row = np.zeros((1, engine.width))
         row[0, 0] = 1.0
         row[0, engine.places] = -engine.centre
-        intercept = float(np.sqrt(covariance.times(row)[0] @ row[0]))
+        intercept = float(np.sqrt(covariance.times(row)[0] @ row[0] + np.sum((row[0] @ drift) ** 2)))
     noise = {}
     if task.target.open:
         spread = np.linalg.pinv(state.sums.corner, hermitian=True)
         noise = task.target.errors(state.answer.noise, spread)
-    return Information(errors[engine.places][None], np.array([intercept]), noise, covariance.S, covariance.others)
+    return Information(errors[engine.places][None], np.array([intercept]), noise, others, covariance.others)
 
 
 def _parts_of_blocks(design: Design) -> list[Any]:

@@ -107,10 +107,10 @@ def _learned(
             found = _held(task, own, pulls, owned, unknown, answer, kind)
             if found[1] >= state.value - SAME:
                 return found
-    answer.effective = search.counted(state)
+    answer.effective, answer.drift = search.counted(state), search.drift(state)
     answer.iterations = search.steps
     if isinstance(search.rows, GroupedRows):
-        answer.information = information_of_groups(task, state)
+        answer.information = information_of_groups(task, state, answer.drift)
     errors = np.sqrt(np.maximum(np.linalg.pinv(-search.curvature(state), hermitian=True).diagonal(), 0.0))
     scales = []
     for k, (one, count) in enumerate(zip(unknown, search.effective(state), strict=True)):

@@ -51,6 +51,7 @@ class Answer:
     priors: tuple[Any, ...] = ()  # of the coefficients of each modelled parameter, where these were learned
     scales: tuple[TermScale, ...] = ()  # of the priors of terms
     effective: Numbers | None = None  # what each coefficient counts under the priors of terms
+    drift: Numbers | None = None  # directions whose squares add to their covariance, for what scales leave open
     information: Any = None  # standard errors, where they are known from the search
     notes: list[str] = field(default_factory=list)
 
