@@ -16,7 +16,7 @@ from neglog.belief.standard_errors import inverse
 from neglog.distributions.lazy import special
 from neglog.engines.blas import one_blas_thread
 from neglog.likelihood.accelerated import Classes
-from neglog.likelihood.joint import Joint
+from neglog.likelihood.joint import Joint, by_pairs
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
@@ -153,12 +153,7 @@ def _jointly(joint: Joint, target: Target, eta: Numbers) -> tuple[Numbers, Numbe
     found = [*(places.index(name) for name in modelled), *joint.task.target.places()]
     chosen = [0, *(1 + place for place in found)]
     first = np.stack([slopes[k] for k in chosen], axis=-1)
-    second = np.empty((len(eta), len(chosen), len(chosen)))
-    for i, a in enumerate(chosen):
-        for j, b in enumerate(chosen):
-            high, low = max(a, b), min(a, b)
-            second[:, i, j] = pairs[high * (high + 1) // 2 + low]
-    return first, second
+    return first, by_pairs(pairs, chosen)
 
 
 def _class_rows(joint: Joint, target: Target) -> Rows:

@@ -189,11 +189,6 @@ class Part:
             place[i, j] = number
         return place[one.codes, other.codes]
 
-    def unseen(self, base: Base) -> int:
-        """How many rows have a level, or a pair, that is not known."""
-        codes = self._codes(base)
-        return 0 if codes is None else int(np.count_nonzero(codes < 0))
-
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         return {

@@ -17,7 +17,7 @@ import numpy as np
 
 from neglog.distributions.lazy import special
 from neglog.estimation.solve import about_middle, solve
-from neglog.likelihood.joint import Joint, joint_sums
+from neglog.likelihood.joint import Joint, by_pairs, joint_sums
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
@@ -477,13 +477,7 @@ def _bends(target: Target, eta: Numbers, v: Numbers, expected: bool = False) -> 
     law = noise.given(eta).with_precision(target.p)
     _, _, pairs = law.joint(target.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
     places = [own.name for own in noise.beside_location()]
-    chosen = [0, *(1 + places.index(name) for name in modelled)]
-    out = np.empty((len(eta), len(chosen), len(chosen)))
-    for i, a in enumerate(chosen):
-        for j, b in enumerate(chosen):
-            high, low = max(a, b), min(a, b)
-            out[:, i, j] = pairs[high * (high + 1) // 2 + low]
-    return out
+    return by_pairs(pairs, [0, *(1 + places.index(name) for name in modelled)])
 
 
 def _information(target: Target, noise: Any, eta: Numbers) -> Numbers:

@@ -179,9 +179,6 @@ class GroupedRows(Rows):
         values = x if self.known is None else x[self.known]
         return np.bincount(self.places, values, minlength=len(self.levels))
 
-    def _eta(self, theta: Numbers) -> Numbers:
-        return self.task.engine.predict(theta)
-
     def _down(self, x: Numbers) -> Numbers:
         """X' x over all coefficients."""
         out = np.empty(self.task.engine.width)
@@ -202,7 +199,7 @@ class GroupedRows(Rows):
 
     def _row_sums(self, target: Target, theta: Numbers) -> tuple[float, Numbers, Numbers]:
         """The nll, and slopes and curvatures of each row in its prediction, times its weight."""
-        eta = self._eta(theta)
+        eta = self.task.engine.predict(theta)
         with np.errstate(all="ignore"):
             nll = target.total(target.rows_nll(target.noise, eta, target.p, target.raw))
             slopes, bends = target.row_slopes(target.noise, eta)
@@ -268,7 +265,7 @@ class GroupedRows(Rows):
             return Sums(answer, nll, np.empty(0), arrow, np.empty((0, width)), np.empty((0, 0)))
         weight = 1.0 if target.w is None else target.w
         _, slopes, pairs = target.noise.with_precision(target.p).joint(
-            target.raw, self._eta(answer.theta), curvature=True
+            target.raw, self.task.engine.predict(answer.theta), curvature=True
         )
         places = [1 + place for place in self.task.target.places()]
         border = np.stack([self._down(weight * pairs[k * (k + 1) // 2]) for k in places])
@@ -295,7 +292,7 @@ class GroupedRows(Rows):
         if target.squares:
             trace = len(theta) - float(state.bend @ state.covariance.diagonal())
             return np.zeros(len(theta)), np.full(len(v), -2 * trace)
-        eta = self._eta(theta)[:, None]
+        eta = self.task.engine.predict(theta)[:, None]
         weighted = self._leverages(state.covariance) * (1.0 if target.w is None else target.w)
         step = _step(_bends(target, eta, v)[:, 0, 0], target.noise.link.name)
         change = _difference(lambda t: _bends(target, eta + t * step, v))[:, 0, 0] / step

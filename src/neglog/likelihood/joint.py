@@ -36,6 +36,18 @@ def joint_sums(task: Task, theta: Numbers, v: Numbers, curvature: bool) -> tuple
     return joint_engine(task.engine, task.target).evaluate(np.append(theta, v), curvature)
 
 
+def by_pairs(pairs: Any, chosen: list[int]) -> Numbers:
+    """Second derivatives of each row in some of its variables, (rows, variables, variables), of those by pairs that
+    `Noise.joint` gives.
+    """
+    out = np.empty((len(pairs[0]), len(chosen), len(chosen)))
+    for i, a in enumerate(chosen):
+        for j, b in enumerate(chosen):
+            high, low = max(a, b), min(a, b)
+            out[:, i, j] = pairs[high * (high + 1) // 2 + low]
+    return out
+
+
 class Joint:
     """Minus the log posterior density of one fit's coefficients and open parameters, up to a constant."""
 
