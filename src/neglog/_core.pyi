@@ -185,6 +185,13 @@ class Factor:
 # out += left right', where rows hold a multiple of eight numbers.
 def add_row_products(left: Input, right: Input, out: Output, threads: int) -> None: ...
 
+# Sparse matrices as row pointers (int64), columns (int32), in order in each row, and values. out -= rows' diag(w) rows:
+# its lower triangle; and of each row its product with a symmetric matrix (its lower triangle), where the row is not 0.
+def subtract_products(
+    rows: tuple[Input, Input, Input], transposed: tuple[Input, Input, Input], w: Input, out: Output, threads: int
+) -> None: ...
+def symmetric_products(rows: tuple[Input, Input, Input], matrix: Input, n: int, out: Output, threads: int) -> None: ...
+
 # log of the ridge strength of most evidence, and the variance of the noise there; an unknown variance is given as 0.
 def ridge(values: Input, squares: Input, left: float, rows: float, variance: float) -> tuple[float, float]: ...
 

@@ -8,7 +8,8 @@ threads of the core, so that one BLAS thread is enough for the rest.
 import sys
 import threading
 from collections import Counter
-from contextlib import ContextDecorator, nullcontext
+from collections.abc import Iterator
+from contextlib import ContextDecorator, contextmanager, nullcontext
 from typing import Any, Self
 
 EVERYBODY = 0  # in the place of a thread
@@ -44,6 +45,20 @@ class OneBlasThread(ContextDecorator):
             left = {me} if self._depths else {me, EVERYBODY}
             for key in [key for key in self._before if key[1] in left]:
                 _set_threads(*self._before.pop(key))
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """For one long call: as many threads as before, unless others are inside, too."""
+        with self._lock:
+            held = list(self._before.values()) if len(self._depths) == 1 else []
+            for library, threads in held:
+                _set_threads(library, threads)
+        try:
+            yield
+        finally:
+            with self._lock:
+                for library, _ in held:
+                    _set_threads(library, 1)
 
 
 def _is_own(library: Any) -> bool:

@@ -16,6 +16,7 @@ from neglog.belief.standard_errors import Information
 from neglog.design.blocks import Codes, Dense
 from neglog.design.design import Design, Schema
 from neglog.design.parts import Part
+from neglog.design.tables import quoted
 from neglog.engines.memory import Memory
 from neglog.estimation.evidence import DIFFERENCE, Rows, State, Sums, _bends, _difference, _step
 from neglog.estimation.solve import about_middle, solve
@@ -25,7 +26,8 @@ from neglog.solvers.penalty import Penalty
 from neglog.typing import Numbers
 
 LARGE = 1_000  # levels, from which on they are eliminated
-MOST = 2_500  # other coefficients, whose curvature is dense
+CROSSED = 300  # levels, from which on those of another group that crosses it count as many
+MOST = 2_500  # coefficients beside them, whose curvature is dense
 AT_ONCE = 1 << 16  # rows that are made dense
 STEPS = 100
 HALVINGS = 30
@@ -34,22 +36,58 @@ SLOW = 0.2  # of the distance before, to which a step with a borrowed curvature 
 FEW = 16  # columns that are summed by level one after the other
 
 
-def large_group(task: Task) -> Part | None:
-    """The group that is eliminated: the largest, if it is large."""
+def large_groups(task: Task) -> list[Part]:
+    """The group that is eliminated, if one is large, the largest; then those that cross it and are large, too."""
     parts = [part for part in task.engine.design.schema.terms or () if isinstance(part, Part) and not part.variables]
-    largest = max(parts, key=lambda part: part.levels, default=None)
-    if largest is None or largest.levels < LARGE:
-        return None
-    others = task.engine.width - largest.levels
+    parts.sort(key=lambda part: -part.levels)
+    target = task.target
+    plain = task.engine.loss.outputs == 1 and target.noise.takes_intercept and not task.engine.streamed
+    if not parts or parts[0].levels < LARGE or not (plain and target.bends and target.steady):
+        return []
+    large = [parts[0], *(part for part in parts[1:] if part.levels >= CROSSED)]
+    others = task.engine.width - sum(part.levels for part in large)
     if others > MOST:
         raise ValueError(
-            f"beside the group {largest.inputs[0]!r} there are {others:,} coefficients, and at most {MOST:,} are "
+            f"beside the group {quoted(large[0].name)} there are {others:,} coefficients, and at most {MOST:,} are "
             "fitted with it at once; leave out the next largest factor, or let its levels of few rows have no effect: "
             "rare=..."
         )
-    target = task.target
-    plain = task.engine.loss.outputs == 1 and target.noise.takes_intercept and not task.engine.streamed
-    return largest if plain and target.bends and target.steady else None
+    return large
+
+
+@dataclass(frozen=True)
+class Group:
+    """The level of each row, -1 for none, and where the coefficients of the levels are in the core's order."""
+
+    codes: Numbers
+    places: Numbers
+
+
+def without_groups(task: Task, parts: list[Part]) -> tuple[Task, list[Group]]:
+    """The same rows without the columns of some groups, and these."""
+    engine, design = task.engine, task.engine.design
+    start, blocks, kept, found = 0, [], [np.empty(0, int)], {}
+    for block, own in zip(design.blocks, _parts_of_blocks(design), strict=True):
+        columns = np.arange(start, start + block.columns)
+        which = next((k for k, part in enumerate(parts) if part is own), None)
+        if which is None:
+            blocks.append(block)
+            kept.append(columns)
+        else:
+            assert isinstance(block, Codes)
+            found[which] = Group(block.codes, engine.places[columns])
+        start += block.columns
+    left = np.concatenate(kept)
+    small = Memory(
+        Design(tuple(blocks), design.rows, len(left), Schema(len(left))),
+        engine.y,
+        engine.weight,
+        engine.offset,
+        engine.loss,
+        intercept=engine.intercept,
+        centre=engine.centre[left],
+    )
+    return replace(task, engine=small, whole=None), [found[k] for k in range(len(parts))]
 
 
 @dataclass(frozen=True)
@@ -92,6 +130,10 @@ class ArrowCovariance:
     def _spread(self) -> Numbers:
         return self.F @ self.S
 
+    def part(self, count: int) -> Numbers:
+        """Of the first of the others."""
+        return self.S[:count, :count]
+
     def diagonal(self) -> Numbers:
         """The variances."""
         out = np.empty(len(self.others) + len(self.levels))
@@ -120,69 +162,65 @@ class ArrowCovariance:
         return np.asarray(others @ self.S**2 @ others.T + cross + cross.T + of_levels * np.outer(own, own))
 
 
+class ByLevel:
+    """Sums over the rows of each level of a group; a row of code -1 has none."""
+
+    def __init__(self, engine: Memory, codes: Numbers, count: int) -> None:
+        self.engine, self.codes, self.count = engine, codes, count
+        known = codes >= 0
+        self.known = None if known.all() else known
+        self.places = codes.astype(np.intp) if self.known is None else codes[known].astype(np.intp)
+
+    def of(self, x: Numbers) -> Numbers:
+        """Sums of x."""
+        values = x if self.known is None else x[self.known]
+        return np.bincount(self.places, values, minlength=self.count)
+
+    def of_columns(self, w: Numbers) -> Numbers:
+        """Sums of w times each column, (levels, columns)."""
+        engine, columns = self.engine, self.engine.columns
+        out = np.zeros((self.count, columns))
+        if columns <= FEW and all(isinstance(block, Dense) for block in engine.design.blocks):
+            out[:, : engine.intercept] = self.of(w)[:, None]
+            for j in range(columns - engine.intercept):
+                column = engine.dense_columns(np.array([j]))[:, 0]
+                out[:, engine.intercept + j] = self.of(w * column)
+            return out
+        for begin in range(0, len(self.order), AT_ONCE):
+            rows = self.order[begin : begin + AT_ONCE]
+            codes = self.codes[rows]
+            starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+            out[codes[starts]] += np.add.reduceat(w[rows, None] * engine.dense_rows(rows), starts, axis=0)
+        return out
+
+    @cached_property
+    def order(self) -> Numbers:
+        """The rows with a level, level after level."""
+        return np.argsort(self.codes, kind="stable")[len(self.codes) - len(self.places) :]
+
+
 class GroupedRows(Rows):
     """Fits by Newton's method with the levels eliminated."""
 
     def __init__(self, task: Task, part: Part) -> None:
         super().__init__(task)
-        design = task.engine.design
-        start, blocks, places = 0, [], []
-        for block, own in zip(design.blocks, _parts_of_blocks(design), strict=True):
-            if own is part:
-                assert isinstance(block, Codes)
-                self.codes, columns = block.codes, np.arange(start, start + block.columns)
-            else:
-                blocks.append(block)
-                places.append(np.arange(start, start + block.columns))
-            start += block.columns
-        kept = np.concatenate([np.empty(0, int), *places])
-        engine = task.engine
-        small = Design(tuple(blocks), design.rows, len(kept), Schema(len(kept)))
-        own_engine = Memory(
-            small,
-            engine.y,
-            engine.weight,
-            engine.offset,
-            engine.loss,
-            intercept=engine.intercept,
-            centre=engine.centre[kept],
-        )
-        self.small = replace(task, engine=own_engine, whole=None)
-        self.levels = engine.places[columns]
-        self.others = np.setdiff1d(np.arange(engine.width), self.levels)
-        known = self.codes >= 0
-        self.known = None if known.all() else known  # rows whose level has an effect
-        self.places = self.codes.astype(np.intp) if self.known is None else self.codes[known].astype(np.intp)
+        self.small, (group,) = without_groups(task, [part])
+        self.codes, self.levels = group.codes, group.places
+        self.own = self.others = np.setdiff1d(np.arange(task.engine.width), self.levels)
+        self.by_level = ByLevel(self.small.engine, self.codes, len(self.levels))
 
     # ---- sums over rows ----------------------------------------------------------------------------------------------
 
-    def _arrow(self, w: Numbers) -> Arrow:
+    def _arrow(self, w: Numbers) -> Any:
         """Sums of w times products of columns."""
         engine, columns = self.small.engine, self.small.engine.columns
         A = engine.with_rows(np.zeros(engine.rows), np.ascontiguousarray(w)).moments()[:columns, :columns]
-        B = np.zeros((len(self.levels), columns))
-        if columns <= FEW and all(isinstance(block, Dense) for block in engine.design.blocks):
-            B[:, : engine.intercept] = self._by_level(w)[:, None]
-            for j in range(columns - engine.intercept):
-                column = engine.dense_columns(np.array([j]))[:, 0]
-                B[:, engine.intercept + j] = self._by_level(w * column)
-            return Arrow(A, B, self._by_level(w), self.others, self.levels)
-        for begin in range(0, len(self.order), AT_ONCE):
-            rows = self.order[begin : begin + AT_ONCE]
-            codes = self.codes[rows]
-            starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-            B[codes[starts]] += np.add.reduceat(w[rows, None] * engine.dense_rows(rows), starts, axis=0)
-        return Arrow(A, B, self._by_level(w), self.others, self.levels)
-
-    def _by_level(self, x: Numbers) -> Numbers:
-        """Sums of x over the rows of each level."""
-        values = x if self.known is None else x[self.known]
-        return np.bincount(self.places, values, minlength=len(self.levels))
+        return Arrow(A, self.by_level.of_columns(w), self.by_level.of(w), self.others, self.levels)
 
     def _down(self, x: Numbers) -> Numbers:
         """X' x over all coefficients."""
         out = np.empty(self.task.engine.width)
-        out[self.others], out[self.levels] = self.small.engine.transposed(np.ascontiguousarray(x)), self._by_level(x)
+        out[self.others], out[self.levels] = self.small.engine.transposed(np.ascontiguousarray(x)), self.by_level.of(x)
         return out
 
     # ---- fits --------------------------------------------------------------------------------------------------------
@@ -191,11 +229,6 @@ class GroupedRows(Rows):
     def squares(self) -> "_Squares | None":
         """What Gaussian noise needs, and nothing else."""
         return _Squares(self) if self.task.target.squares else None
-
-    @cached_property
-    def order(self) -> Numbers:
-        """The rows with a level, level after level."""
-        return np.argsort(self.codes, kind="stable")[len(self.codes) - len(self.places) :]
 
     def _row_sums(self, target: Target, theta: Numbers) -> tuple[float, Numbers, Numbers]:
         """The nll, and slopes and curvatures of each row in its prediction, times its weight."""
@@ -214,7 +247,8 @@ class GroupedRows(Rows):
         value, slopes, bends = self._row_sums(target, theta)
         value += penalty.quadratic(theta)[0]
         converged, decrement = False, np.inf
-        found = None if near is None else self.inverse(near.sums.curvature, penalty.bend, None)
+        known = None if near is None else near.sums.curvature
+        found = None if known is None else self.inverse(known, penalty.bend, None)
         for _ in range(STEPS):
             borrowed = found is not None
             if not borrowed:
@@ -244,13 +278,13 @@ class GroupedRows(Rows):
     def without(self, penalty: Penalty, target: Target) -> Answer:
         """The fit without the group, roughly."""
         engine = self.small.engine.with_target(target)
-        terms = (getattr(penalty, name)[self.others] for name in ("bend", "centre", "strength", "kink"))
+        terms = (getattr(penalty, name)[self.own] for name in ("bend", "centre", "strength", "kink"))
         return solve(replace(self.small, target=target, engine=engine, penalty=Penalty(*terms), tol=1e-2))
 
     def _start(self, penalty: Penalty, target: Target) -> Numbers:
         found = self.without(penalty, target)
         theta = np.zeros(self.task.engine.width)
-        theta[self.others] = np.where(np.isfinite(found.theta), found.theta, 0.0)
+        theta[self.own] = np.where(np.isfinite(found.theta), found.theta, 0.0)
         return theta
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
@@ -359,13 +393,14 @@ class _Squares:
         )
 
 
-def information_of_groups(task: Task, state: State, drift: Numbers) -> Information:
-    """Standard errors of all coefficients, and the covariance of those that are no level of the group; the parameters
-    of the noise taken as known.
+def information_of_groups(rows: GroupedRows, task: Task, state: State, drift: Numbers) -> Information:
+    """Standard errors of all coefficients, and the covariance of those that are no level of a large group; the
+    parameters of the noise taken as known.
     """
     engine, covariance = task.engine, state.covariance
     errors = np.sqrt(np.maximum(covariance.diagonal() + np.sum(drift**2, axis=1), 0.0))
-    others = covariance.S + drift[covariance.others] @ drift[covariance.others].T
+    own = rows.own
+    others = covariance.part(len(own)) + drift[own] @ drift[own].T
     intercept = np.nan
     if engine.intercept:
         row = np.zeros((1, engine.width))
@@ -376,7 +411,7 @@ def information_of_groups(task: Task, state: State, drift: Numbers) -> Informati
     if task.target.open:
         spread = np.linalg.pinv(state.sums.corner, hermitian=True)
         noise = task.target.errors(state.answer.noise, spread)
-    return Information(errors[engine.places][None], np.array([intercept]), noise, others, covariance.others)
+    return Information(errors[engine.places][None], np.array([intercept]), noise, others, own)
 
 
 def _parts_of_blocks(design: Design) -> list[Any]:

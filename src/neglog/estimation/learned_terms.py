@@ -11,10 +11,11 @@ from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import Memory
+from neglog.estimation.crossed_groups import eliminated, some_levels
 from neglog.estimation.evidence import Maximum, Pulls, State
 from neglog.estimation.evidence_of_groups import MaximumOfGroups
 from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
-from neglog.estimation.large_groups import GroupedRows, information_of_groups, large_group
+from neglog.estimation.large_groups import GroupedRows, information_of_groups
 from neglog.estimation.learned_prior import is_open, spreads_of
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
 from neglog.estimation.redundant_columns import redundancy_note, redundant_columns
@@ -84,11 +85,11 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: 
 
 def _redundant(task: Task, free: Numbers) -> Numbers:
     """Which of the coefficients that no prior holds the others can do without."""
-    group = large_group(task)
-    if group is None:
+    rows = eliminated(task)
+    if rows is None:
         return redundant_columns(_some(task), task, free)
-    rows, out = GroupedRows(task, group), np.zeros(len(free), bool)
-    out[rows.others] = redundant_columns(rows.small, rows.small, free[rows.others])
+    out = np.zeros(len(free), bool)
+    out[rows.own] = redundant_columns(rows.small, rows.small, free[rows.own])
     return out
 
 
@@ -110,7 +111,7 @@ def _learned(
     answer.effective, answer.drift = search.counted(state), search.drift(state)
     answer.iterations = search.steps
     if isinstance(search.rows, GroupedRows):
-        answer.information = information_of_groups(task, state, answer.drift)
+        answer.information = information_of_groups(search.rows, task, state, answer.drift)
     errors = np.sqrt(np.maximum(np.linalg.pinv(-search.curvature(state), hermitian=True).diagonal(), 0.0))
     scales = []
     for k, (one, count) in enumerate(zip(unknown, search.effective(state), strict=True)):
@@ -129,16 +130,16 @@ def _learned(
 
 
 def _search(task: Task, pulls: Pulls, kind: type[Maximum] = Maximum) -> Maximum:
-    """For the scales of all priors; the levels of a large group are eliminated."""
-    group = large_group(task)
-    if group is None:
+    """For the scales of all priors; the levels of large groups are eliminated."""
+    rows = eliminated(task)
+    if rows is None:
         return kind(task, pulls)
     if kind is not Maximum:
         raise ValueError(
-            f'evidence="groups" takes the covariance of all levels, and {group.name} has {group.levels:,}; take '
-            'evidence="all"'
+            f'evidence="groups" takes the covariance of all levels, and there are {len(rows.levels):,} of one group; '
+            'take evidence="all"'
         )
-    return Maximum(task, pulls, GroupedRows(task, group))
+    return Maximum(task, pulls, rows)
 
 
 def _held(
@@ -260,9 +261,9 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
     scales = np.log(sizes * np.where(units > 0, units, 1.0))
     if not (task.target.open or task.target.noise.modelled):
         return np.asarray(scales), None
-    group = large_group(task)
-    if group is not None and task.target.open:
-        answer = GroupedRows(task, group).without(pulls.penalty(scales), task.target)
+    rows = eliminated(task) if task.target.open else None
+    if rows is not None:
+        answer = rows.without(pulls.penalty(scales), task.target)
         return np.append(scales, task.target.raw_of(answer.noise)), None
     for _ in range(4):  # a prior so weak may leave a fit without an end
         answer = solve(replace(task, penalty=pulls.penalty(scales)))
@@ -276,6 +277,9 @@ def _some(task: Task) -> Task:
     """A part of the rows, whose scales are nearly what all rows say; all if they are few."""
     if task.engine.streamed:
         return task.in_memory()
+    crossed = some_levels(task)
+    if crossed is not None:
+        return task.taken(crossed)
     rows = task.engine.rows
     least = max(SAMPLE, PER_COLUMN * task.engine.columns)
     return task if rows < LEAST_STEP * least else task.taken(np.arange(0, rows, min(STEP, rows // least)))

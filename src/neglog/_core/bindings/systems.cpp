@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../crossed.hpp"
 #include "../parts.hpp"
 #include "../ridge.hpp"
 #include "../systems.hpp"
@@ -51,6 +52,32 @@ void add_row_products(const Doubles& left, const Doubles& right, const DoublesOu
     });
 }
 
+using Starts = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Its row pointers, column numbers and values; these have been looked at by the caller.
+using Compressed = std::tuple<Starts, Numbers, Doubles>;
+
+SparseRows sparse_rows(const Compressed& matrix) {
+    const auto& [start, columns, values] = matrix;
+    if (start.size() == 0 || columns.size() != values.size()) throw nb::value_error("the parts of a sparse matrix do not fit");
+    return {start.size() - 1, start.data(), columns.data(), values.data()};
+}
+
+void subtract_crossed(const Compressed& rows, const Compressed& transposed, const Doubles& w, const DoublesOut& out, std::size_t threads) {
+    const SparseRows own = sparse_rows(rows), other = sparse_rows(transposed);
+    if (w.size() != own.count || out.size() != other.count * other.count) throw nb::value_error("rows, weights and out do not fit");
+    nb::gil_scoped_release release;
+    subtract_products(own, other, w.data(), out.data(), threads);
+}
+
+void multiply_crossed(const Compressed& rows, const Doubles& matrix, std::size_t n, const DoublesOut& out, std::size_t threads) {
+    const SparseRows own = sparse_rows(rows);
+    if (matrix.size() != n * n || out.size() != std::get<2>(rows).size()) throw nb::value_error("rows, matrix and out do not fit");
+    nb::gil_scoped_release release;
+    symmetric_products(own, matrix.data(), n, out.data(), threads);
+}
+
 // log of the strength, and the variance of the noise at it
 auto ridge(const Doubles& values, const Doubles& squares, double left, double rows, double variance) {
     if (values.size() != squares.size()) throw nb::value_error("values and squares do not fit");
@@ -74,6 +101,8 @@ std::size_t descend(const Doubles& curvature, const Doubles& slope, const Double
 void define_systems(nb::module_& m) {
     m.def("solve_positive", &solve_system, "matrix"_a, "right"_a, "x"_a, "threads"_a);
     m.def("add_row_products", &add_row_products, "left"_a, "right"_a, "out"_a, "threads"_a);
+    m.def("subtract_products", &subtract_crossed, "rows"_a, "transposed"_a, "w"_a, "out"_a, "threads"_a);
+    m.def("symmetric_products", &multiply_crossed, "rows"_a, "matrix"_a, "n"_a, "out"_a, "threads"_a);
     nb::class_<Factor>(m, "Factor")
         .def("__init__",
              [](Factor* self, const Doubles& matrix, std::size_t n, std::size_t threads) {
