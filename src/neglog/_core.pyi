@@ -117,7 +117,7 @@ class Problem:
     """A table with a target and a loss. An empty family asks for Gram matrices of the weights, "softmax" for classes.
     With `found` the parameters are raw, and those of these numbers come after the coefficients; if `ordered`, as many
     raw edges of ordered classes. Those that are `modelled` have a row of coefficients each, after that of the
-    prediction.
+    prediction; one that lies between two `ends` is predicted by the log odds of its place there.
     """
 
     def __init__(
@@ -134,6 +134,7 @@ class Problem:
         response_centre: float,
         classes: int,
         modelled: Sequence[int] = ...,
+        ends: Sequence[tuple[float, float]] = ...,
         ordered: bool = False,
     ) -> None: ...
     def evaluate(

@@ -243,10 +243,14 @@ class Worker {
             const std::size_t which = pass_.modelled[k - 1];
             double* to = raw_.get() + (open + k - 1) * stride_;
             predict_panel(pass_.theta + k * columns_, raw[which], to);
+            if (const Ends& ends = pass_.ends[k - 1]; ends.any())
+                for (std::size_t i = 0; i < rows_; ++i) to[i] = ends.place(to[i]);
             raw[which] = to;
         }
         const JointLoop loop = !gram ? loops.slopes : pass_.expected ? loops.guide : loops.curvatures;
         loop(rows_, stride_, y_.at(begin_, rows_), eta_.get(), raw, value_.get(), slopes_.get(), bends_.get());
+        for (std::size_t k = 1; k < outputs; ++k)
+            if (pass_.ends[k - 1].any()) from_place(pass_.ends[k - 1], raw[pass_.modelled[k - 1]], variable(k), variables, gram != nullptr);
         const double* weight = pass_.weight.data ? weight_.at(begin_, rows_) : nullptr;
         weigh_rows(weight, 1, value_.get());
         weigh_rows(weight, variables, slopes_.get());
@@ -255,9 +259,6 @@ class Worker {
         for (std::size_t k = 0; k < outputs; ++k) add_gradient(slopes_.get() + variable(k) * stride_, gradient + k * columns_);
         for (std::size_t j = 0; j < open; ++j) gradient[coefficients + j] += sum(slopes_.get() + (1 + pass_.open[j]) * stride_);
         if (!gram) return;
-        const auto bend = [&](std::size_t a, std::size_t b) {
-            return bends_.get() + (a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * stride_;
-        };
         add_gram(bend(0, 0), gram, width);
         for (std::size_t k = 1; k < outputs; ++k) {
             double* rows = gram + k * columns_ * width;
@@ -273,6 +274,24 @@ class Worker {
                 add_gradient(bend(1 + pass_.open[j], variable(k)), border + k * columns_);
             for (std::size_t l = 0; l <= j; ++l) border[coefficients + l] += sum(bend(1 + pass_.open[j], 1 + pass_.open[l]));
         }
+    }
+
+    // The second derivatives of the rows in two of a kernel's variables.
+    double* bend(std::size_t a, std::size_t b) const {
+        return bends_.get() + (a >= b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a) * stride_;
+    }
+
+    // The chain rule from a variable that lies between two ends to the log odds of its place.
+    void from_place(const Ends& ends, const double* place, std::size_t variable, std::size_t variables, bool bends) {
+        double* slope = slopes_.get() + variable * stride_;
+        for (std::size_t j = 0; j < variables && bends; ++j) {
+            double* own = bend(variable, j);
+            for (std::size_t i = 0; i < rows_; ++i) {
+                const double pace = ends.slope(place[i]);
+                own[i] = j == variable ? own[i] * pace * pace + slope[i] * ends.bend(place[i]) : own[i] * pace;
+            }
+        }
+        for (std::size_t i = 0; i < rows_; ++i) slope[i] *= ends.slope(place[i]);
     }
 
     // The number among a kernel's variables of what a row of coefficients predicts.

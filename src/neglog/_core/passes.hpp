@@ -2,9 +2,11 @@
 // matrix, block by block while the rows are in the cache.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -80,6 +82,20 @@ struct Panels {
     bool packed = false;
 };
 
+// Two ends between which a parameter lies, where it is not any number. It is predicted by the log odds of its place between them.
+struct Ends {
+    double low, high;
+    bool any() const { return high - low < std::numeric_limits<double>::infinity(); }
+    // The place at log odds z, from the nearer end, beside which the other would round; it never is one of them
+    double place(double z) const {
+        const double e = std::exp(-std::abs(z)), from_end = (high - low) * e / (1.0 + e);
+        const double at = z < 0 ? low + from_end : high - from_end;
+        return at <= low ? std::nextafter(low, high) : (at >= high ? std::nextafter(high, low) : at);
+    }
+    double slope(double place) const { return (place - low) * (high - place) / (high - low); }
+    double bend(double place) const { return slope(place) * (low + high - 2.0 * place) / (high - low); }
+};
+
 // What a pass is to compute. Null outputs are left out.
 struct Pass {
     const Kernel* kernel = nullptr;  // null: no loss; the Gram matrix is that of the weights
@@ -94,8 +110,9 @@ struct Pass {
     bool joint = false;
     std::vector<std::size_t> open;  // which parameters
     // Those that have a row of coefficients of their own over the same columns, after that of the prediction: what it gives is added to
-    // what is given for the rows.
+    // what is given for the rows. Each has its ends.
     std::vector<std::size_t> modelled;
+    std::vector<Ends> ends;
     // Ordered classes, numbered by y: what stands in theta are the first edge and the logs of the gaps between edges, and each row has
     // the two edges of its class as parameters of its kernel. Sums are collected by edge, where they are simple, and turned at the end.
     bool ordered = false;

@@ -17,6 +17,7 @@ from neglog.distributions.lazy import special
 from neglog.engines.blas import one_blas_thread
 from neglog.likelihood.accelerated import Classes
 from neglog.likelihood.joint import Joint, by_pairs
+from neglog.likelihood.modelled import Modelled
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
@@ -146,9 +147,10 @@ def _rows(joint: Joint, target: Target) -> Rows:
 def _jointly(joint: Joint, target: Target, eta: Numbers) -> tuple[Numbers, Numbers]:
     """Slopes and second derivatives of each row in (eta, v)."""
     noise, modelled = target.noise, target.noise.modelled
-    if modelled:
-        noise, eta = noise.given(eta), np.ascontiguousarray(eta[:, 0])
-    _, slopes, pairs = noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
+    if isinstance(target, Modelled):
+        slopes, pairs = target.derivatives(noise, eta)
+    else:
+        _, slopes, pairs = noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
     places = [own.name for own in noise.beside_location()]
     found = [*(places.index(name) for name in modelled), *joint.task.target.places()]
     chosen = [0, *(1 + place for place in found)]

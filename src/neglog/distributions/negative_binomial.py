@@ -65,7 +65,7 @@ class NegativeBinomial(Noise):
         if self.power is None and "dispersion" in self.modelled:
             return (
                 f"{self!r}: log(dispersion) + power log(mean) is all that the variance has of them, one sum of the "
-                "same columns, so that a modelled dispersion and an open power cannot be told apart; state power=2.0"
+                "same columns, so that a modelled dispersion and a power cannot be told apart; state power=2.0"
             )
         return None
 

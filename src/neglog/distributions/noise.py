@@ -76,6 +76,11 @@ class Noise(Distribution):
         return cls._family()
 
     @classmethod
+    def _joint_kernel(cls) -> str:
+        """The name of that which has the whole nll in all raw parameters."""
+        return cls._kernel()
+
+    @classmethod
     def _links(cls) -> list[str]:
         return _core.links(cls._kernel())
 
@@ -169,7 +174,7 @@ class Noise(Distribution):
     @property
     def in_doubt(self) -> bool:
         """Whether there may be something that `cannot_tell`."""
-        return bool(self.unknown)
+        return bool(self.unknown or self.modelled)
 
     def cannot_tell(self, rows: int, zeros: int) -> str | None:
         """Why what the noise leaves open cannot be told from so many targets, of which so many are 0; or None."""
@@ -240,7 +245,7 @@ class Noise(Distribution):
         return self._native_joint(family, self.default_link, lower, eta, curvature, (upper,))
 
     def _core_joint(self, link: str, y: Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
-        return self._native_joint(self._kernel(), link, y, eta, curvature)
+        return self._native_joint(self._joint_kernel(), link, y, eta, curvature)
 
     def _native_joint(
         self, family: str, link: str, y: Array, eta: Any, curvature: bool, beside: tuple[Any, ...] = ()
@@ -305,13 +310,13 @@ class Noise(Distribution):
         return other
 
     def _predicted(self, raw: Any) -> tuple[Self, Any]:
-        """The noise with what is modelled at the raw values of each row, and the raw predictions of the location."""
+        """The noise with what is modelled as predicted for each row, and the raw predictions of the location."""
         if not (raw.ndim and raw.shape[-1] == 1 + len(self.modelled)):
             raise ValueError(
                 f"{self!r} has {1 + len(self.modelled)} raw predictions for each row, of {self.location}, "
                 f"{', '.join(self.modelled)}, along the last axis; but they have the shape {raw.shape}"
             )
-        values = {name: self.parameter(name).raw.value(raw[..., 1 + k]) for k, name in enumerate(self.modelled)}
+        values = {name: self.parameter(name).predicted.value(raw[..., 1 + k]) for k, name in enumerate(self.modelled)}
         return self.unmodelled().estimated(**{name: kept(value) for name, value in values.items()}), raw[..., 0]
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,10 @@ class RawScale:
         """How fast the parameter changes with its raw value, there."""
         return self._slope(value)
 
+    def of(self, name: str) -> str:
+        """How the raw value of a parameter is written."""
+        return f"{self.name}({name})" if self.name else name
+
     def __repr__(self) -> str:
         return f"<raw scale {self.name or 'itself'}>"
 
@@ -110,6 +115,41 @@ def _raw_scale(name: str) -> RawScale:
     return next(scale for scale in (LOG, LOGIT, ITSELF, ORDER) if scale.name == name)
 
 
+class Between(RawScale):
+    """The log odds of a place between two ends, at which no number of it ever arrives."""
+
+    def __init__(self, low: float, high: float) -> None:
+        super().__init__("logit", self._odds, self._place, lambda x: (x - low) * (high - x) / (high - low))
+        self.low, self.high = low, high
+
+    def _odds(self, value: Any) -> Any:
+        return np.log((value - self.low) / (self.high - value))
+
+    def _place(self, raw: Any) -> Any:
+        from_end = (self.high - self.low) * _expit(-np.abs(raw))  # the nearer one, beside which the other would round
+        place = np.where(np.less(raw, 0), self.low + from_end, self.high - from_end)
+        return np.clip(place, np.nextafter(self.low, self.high), np.nextafter(self.high, self.low))[()]
+
+    def bend(self, value: Any) -> Any:
+        """How fast the slope changes with the raw value, there."""
+        return self.slope(value) * (self.low + self.high - 2 * value) / (self.high - self.low)
+
+    def of(self, name: str) -> str:
+        above = name if self.low == 0 else f"{name} - {self.low:g}"
+        if self.high - self.low == 1:
+            return f"logit({above})"
+        return f"logit({above if self.low == 0 else f'({above})'} / {self.high - self.low:g})"
+
+    def __reduce__(self) -> Any:
+        return between, (self.low, self.high)
+
+
+@lru_cache
+def between(low: float, high: float) -> Between:
+    """The scale on which what lies between two ends is any number."""
+    return Between(low, high)
+
+
 @dataclass(frozen=True)
 class Limit:
     """A value beyond which a parameter makes no difference, and the noise that it then is."""
@@ -146,6 +186,14 @@ class Parameter:
     def label(self) -> str:
         """How its raw value is called in posteriors: "log scale"."""
         return f"{self.raw.name} {self.name}".strip()
+
+    @property
+    def predicted(self) -> RawScale:
+        """The scale on which columns predict it, where it is any number: the raw one, unless that has ends."""
+        if self.within is None:
+            return self.raw
+        assert self.raw is ITSELF, f"{self.name} has ends on a scale of its own"
+        return between(*self.within)
 
 
 def checked(owner: str, name: str, value: ArrayLike | None, domain: Domain) -> Value:

@@ -15,7 +15,6 @@ from neglog.distributions.base import Measure, quiet
 from neglog.distributions.censored import Cells
 from neglog.distributions.gamma import Gamma
 from neglog.distributions.gaussian import Gaussian
-from neglog.distributions.link import LINKS
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, POSITIVE, REAL, Domain, Parameter, Role, Value
 from neglog.distributions.poisson import poisson_draw, poisson_entropy, poisson_quantile, poisson_tail
@@ -23,7 +22,6 @@ from neglog.distributions.registry import register
 from neglog.distributions.special import half_deviance
 from neglog.distributions.support import AMOUNTS, POSITIVE_NUMBERS, REALS, Support, lattice
 from neglog.distributions.traits import Traits
-from neglog.typing import Array
 
 POWER = Domain(
     "0, between 1 and 2, or 3 (no Tweedie law exists between 0 and 1; other powers have no exact density here)",
@@ -37,13 +35,22 @@ SUPPORT = {
     "gamma": POSITIVE_NUMBERS,
     "inverse gaussian": POSITIVE_NUMBERS,
 }
-DIFFERENCE = 1e-5  # for second derivatives in power and log dispersion
 MEASURE: dict[str, Measure] = {"poisson": "mass", "compound": "mixed"}
+
+
+ALONE = {0.0: "gaussian", 1.0: "poisson", 2.0: "gamma", 3.0: "inverse gaussian"}  # powers that are other laws
 
 
 def kind_of(power: float) -> str:
     """The law that a power stands for."""
-    return {0.0: "gaussian", 1.0: "poisson", 2.0: "gamma", 3.0: "inverse gaussian"}.get(float(power), "compound")
+    return ALONE.get(float(power), "compound")
+
+
+def kinds_of(powers: Any) -> dict[str, Any]:
+    """The laws that some powers stand for, each with a mask of its powers; none for NaN."""
+    masks = {kind: powers == power for power, kind in ALONE.items()}
+    masks["compound"] = ~(np.isnan(powers) | np.logical_or.reduce(list(masks.values())))
+    return {kind: mask for kind, mask in masks.items() if np.any(mask)}
 
 
 @register
@@ -104,7 +111,7 @@ class Tweedie(Noise):
     def _kinds(self) -> set[str]:
         if self.power is None:
             return {"compound"}
-        return {kind_of(self.power)} if type(self.power) is float else {kind_of(p) for p in np.unique(self.power)}
+        return {kind_of(self.power)} if type(self.power) is float else set(kinds_of(self.power))
 
     @property
     def support(self) -> Support:  # type: ignore[override]
@@ -128,17 +135,14 @@ class Tweedie(Noise):
         everything = np.broadcast_arrays(*values, *self._known("mean", "power", "dispersion"))
         powers = everything[-2]
         out = np.empty(powers.shape)
-        for power in np.unique(powers):
-            if np.isnan(power):
-                continue
-            chosen = powers == power
-            out[chosen] = functions[kind_of(power)](*(np.asarray(x, float)[chosen] for x in everything))
+        for kind, chosen in kinds_of(powers).items():
+            out[chosen] = functions[kind](*(np.asarray(x, float)[chosen] for x in everything))
         return out[()]
 
     @property
     def locations(self) -> tuple[float, float]:
         """Means of power 0 may be negative."""
-        return (-np.inf if self.power == 0 else 0.0), np.inf
+        return (-np.inf if np.any(np.equal(self.power, 0)) else 0.0), np.inf
 
     def log_spread_information(self) -> Any:
         kinds = self._kinds()
@@ -182,6 +186,10 @@ class Tweedie(Noise):
         return self.link.name == "log" and bool(np.all((self.power >= 1) & (self.power <= 2)))
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def _joint_kernel(cls) -> str:
+        return "whole(tweedie)"
 
     def _kernel_parameters(self) -> tuple[Any, ...]:
         power, dispersion = self._known("power", "dispersion")
@@ -264,29 +272,6 @@ class Tweedie(Noise):
         isolated = self._by_kind(_DISPERSION_SLOPE, numbers)
         dispersion_slope = np.where(np.isnan(in_dispersion), isolated, in_dispersion)
         return {"mean": in_mean[()], "power": in_power[()], "dispersion": dispersion_slope[()]}
-
-    def _core_joint(self, link: str, y: Array, eta: Any, curvature: bool) -> tuple[Any, Any, Any]:
-        """What the prediction takes part in is the core's; what is left are the exact slopes in power and dispersion,
-        and differences of these in place of their second derivatives.
-        """
-        _, slopes, bends = super()._core_joint(link, y, eta, curvature)
-        mean = LINKS[link].inverse(eta)
-        slopes[1], slopes[2] = self._own_slopes(y, mean)
-        if bends is not None:
-            power, log_dispersion = self.raw_parameters()
-            in_power = self._change(y, mean, power + DIFFERENCE, power - DIFFERENCE, log_dispersion, log_dispersion)
-            in_log = self._change(y, mean, power, power, log_dispersion + DIFFERENCE, log_dispersion - DIFFERENCE)
-            bends[2], bends[4], bends[5] = in_power[0], in_log[0], in_log[1]
-        return self._core_nll(link, y, eta), slopes, bends
-
-    def _change(self, y: Any, mean: Any, p1: Any, p0: Any, t1: Any, t0: Any) -> Any:
-        above, below = (self.estimated(power=p, dispersion=np.exp(t)) for p, t in ((p1, t1), (p0, t0)))
-        return (np.array(above._own_slopes(y, mean)) - below._own_slopes(y, mean)) / (2 * DIFFERENCE)
-
-    def _own_slopes(self, y: Any, mean: Any) -> tuple[Any, Any]:
-        """The derivatives of the nll in power and log dispersion."""
-        found = self.estimated(mean=mean).parameter_gradient(y)
-        return found["power"], found["dispersion"] * self._known("dispersion")
 
     # ---- losses ------------------------------------------------------------------------------------------------------
 

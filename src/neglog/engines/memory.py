@@ -25,7 +25,8 @@ class Loss:
     With `open` the pass is joint: `parameters` are raw (formulas.hpp), all of them, and those whose numbers are in
     `open` are found along with the coefficients. They stand after these, and are added to what is given here: the
     logarithms of the rows' precisions, or nothing. So is what the columns predict of those that are `modelled`, which
-    have a row of coefficients each, after that of the location.
+    have a row of coefficients each, after that of the location. Of one that lies between two `ends`, that is the log
+    odds of its place there.
     """
 
     family: str
@@ -37,6 +38,7 @@ class Loss:
     )
     open: tuple[int, ...] | None = None
     modelled: tuple[int, ...] = ()
+    ends: tuple[tuple[float, float], ...] = ()  # of each that is modelled
     upper: Numbers | None = None  # y are the lower ends of cells, and these the upper ones
     ordered: bool = False  # what is open are the edges of ordered classes, of which a row has two (passes.hpp)
 
@@ -135,6 +137,7 @@ class Memory:
             0.0,
             loss.classes,
             loss.modelled,
+            loss.ends,
             loss.ordered,
         )
 
@@ -255,7 +258,8 @@ class Memory:
     def with_models(self, count: int) -> Self:
         """The same rows to predict for, with rows of coefficients for so many parameters beside the location."""
         modelled = tuple(range(count))
-        return self if self.loss.modelled == modelled else self.with_loss(replace(self.loss, modelled=modelled))
+        same = self.loss.modelled == modelled
+        return self if same else self.with_loss(replace(self.loss, modelled=modelled, ends=()))
 
     def with_target(self, target: Any) -> Self:
         """The same rows under the loss and the weights that another target of them has."""

@@ -82,7 +82,7 @@ def _look_at_models(task: Task, answer: Answer) -> None:
         answer.notes += found.notes
         return
     noise = found.noise
-    levels = {name: float(noise.parameter(name).raw.raw(getattr(noise, name))) for name in answer.noise.modelled}
+    levels = {name: float(noise.parameter(name).predicted.raw(getattr(noise, name))) for name in answer.noise.modelled}
     note_runaways(task, answer, levels)
 
 

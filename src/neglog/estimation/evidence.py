@@ -18,6 +18,7 @@ import numpy as np
 from neglog.distributions.lazy import special
 from neglog.estimation.solve import about_middle, solve
 from neglog.likelihood.joint import Joint, by_pairs, joint_sums
+from neglog.likelihood.modelled import Modelled
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.solvers.penalty import Penalty
@@ -474,10 +475,9 @@ def _bends(target: Target, eta: Numbers, v: Numbers, expected: bool = False) -> 
         return np.asarray(_information(target, noise, location))[:, None, None]
     if not modelled:
         return np.asarray(target.row_slopes(noise, np.ascontiguousarray(eta[:, 0]))[1])[:, None, None]
-    law = noise.given(eta).with_precision(target.p)
-    _, _, pairs = law.joint(target.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
+    assert isinstance(target, Modelled)
     places = [own.name for own in noise.beside_location()]
-    return by_pairs(pairs, [0, *(1 + places.index(name) for name in modelled)])
+    return by_pairs(target.derivatives(noise, eta)[1], [0, *(1 + places.index(name) for name in modelled)])
 
 
 def _information(target: Target, noise: Any, eta: Numbers) -> Numbers:

@@ -10,6 +10,7 @@ from neglog.solvers.systems import newton_step
 from neglog.typing import Numbers
 
 NEAR = 0.125  # of the way to a limit, on the raw scale, from which rows still tell where to go
+INSIDE = 3.0  # log odds of the place between two ends, up to which they do
 
 
 def as_predicted(task: Task, flat: Task, theta: Numbers, noise: Noise) -> Answer:
@@ -26,8 +27,10 @@ def as_predicted(task: Task, flat: Task, theta: Numbers, noise: Noise) -> Answer
 
 
 def _raw_value(own: Parameter, value: float) -> float:
-    """The raw value of a parameter, well before its limit: so far out all is flat."""
-    first, raw = float(own.raw.raw(own.start)), float(own.raw.raw(value))
+    """What is to be predicted of a parameter, well before its limit or its ends: so far out all is flat."""
+    first, raw = float(own.predicted.raw(own.start)), float(own.predicted.raw(value))
+    if own.within is not None:
+        raw = min(max(raw, -INSIDE), INSIDE)
     if own.limit is not None:
         reach = NEAR * (float(own.raw.raw(own.limit.value)) - first)
         if not (raw - first) / reach < 1:

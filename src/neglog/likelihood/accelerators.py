@@ -45,9 +45,7 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None, *, who
     """The target of a noise; what can be told from all rows only is not asked of a part of them."""
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
-    if noise.modelled:  # the pass over cells has the whole nll of every noise
-        whole_nll = isinstance(y, Cells) or not ACCELERATORS[noise.traits.settled_by].has_remainder
-        check_modelled(noise, whole_nll=whole_nll)
+    check_modelled(noise)
     if isinstance(y, Cells):
         if whole:
             refuse_one_sided(y if w is None else y[w > 0])

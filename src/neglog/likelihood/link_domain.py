@@ -38,14 +38,21 @@ def domain_of(loss: Loss) -> Domain | None:
     """The domain of a loss that has one: asked of its kernel, which is infinite outside."""
     if loss.classes > 1 or loss.upper is not None:  # cells go with links that take every prediction
         return None
-    return _domain(loss.family, loss.link, tuple(values.item(0) for values in loss.parameters))
+    own = [values.item(0) for values in loss.parameters]
+    for which, (low, high) in zip(loss.modelled, loss.ends, strict=False):  # engines that only predict know no ends
+        if high - low < np.inf:
+            own[which] = 0.5 * (low + high)
+    return _domain(loss.family, loss.link, tuple(own), bool(loss.modelled))
 
 
 @lru_cache(maxsize=256)
-def _domain(family: str, link: str, parameters: tuple[float, ...]) -> Domain | None:
+def _domain(family: str, link: str, parameters: tuple[float, ...], are_raw: bool) -> Domain | None:
     y, raw = (np.ascontiguousarray(values).ravel() for values in np.broadcast_arrays(SEEN, PROBES))
-    nll = np.empty(len(y))
-    _core.nll(family, link, y, raw, [np.full(1, value) for value in parameters], np.zeros(1), nll, 1)
+    nll, own = np.empty(len(y)), [np.full(len(y), value) for value in parameters]
+    if are_raw:
+        _core.joint(family, link, y, raw, own, nll, np.empty((1 + len(own), len(y))), None, 1)
+    else:
+        _core.nll(family, link, y, raw, own, np.zeros(1), nll, 1)
     one, half = np.isposinf(nll.reshape(len(SEEN), -1))
     below, within, above = one & half
     if not (below or within or above):

@@ -1,7 +1,7 @@
 """Noises of which parameters are predicted for each row: a row has several raw predictions, that of the location first.
 
 Each modelled parameter has coefficients of its own over the columns of the location, and what they give is its value on
-its raw scale.
+the scale on which it is any number (`Parameter.predicted`).
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions.noise import Noise
-from neglog.distributions.parameters import MODEL
+from neglog.distributions.parameters import MODEL, Between
 from neglog.engines.memory import Loss
 from neglog.likelihood.censored import Censored
 from neglog.likelihood.targets import Target
@@ -35,6 +35,27 @@ class Modelled(Target):
         gradient, hessian = law.gradient_hessian(self.raw, np.ascontiguousarray(eta[:, 0]))
         return np.asarray(gradient), np.asarray(hessian)
 
+    def derivatives(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+        """Slopes of each row in all that `Noise.joint` knows, and second derivatives by pairs, but in what the columns
+        predict in the place of raw parameters.
+        """
+        law = noise.given(eta).with_precision(self.p)
+        _, slopes, pairs = law.joint(self.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
+        for k, own in enumerate(noise.beside_location(), 1):
+            if own.name in noise.modelled and isinstance(own.predicted, Between):
+                _through(own.predicted, getattr(law, own.name), k, slopes, pairs)
+        return slopes, pairs
+
+
+def _through(scale: Between, value: Numbers, k: int, slopes: Numbers, pairs: Numbers) -> None:
+    """The chain rule from a parameter that has ends, the k-th variable, to what is predicted of it."""
+    pace, down = scale.slope(value), slopes[k].copy()
+    slopes[k] *= pace
+    for other in range(len(slopes)):
+        high, low = max(k, other), min(k, other)
+        pairs[high * (high + 1) // 2 + low] *= pace**2 if other == k else pace
+    pairs[k * (k + 1) // 2 + k] += down * scale.bend(value)
+
 
 class ModelledCells(Modelled, Censored):
     """The same of y in cells."""
@@ -45,25 +66,14 @@ class ModelledCells(Modelled, Censored):
         return slopes[0], bends[0]
 
 
-def check_modelled(noise: Noise, whole_nll: bool) -> None:
-    """Refuse parameters that no columns can predict; `whole_nll` says whether the joint pass has all of the nll."""
+def check_modelled(noise: Noise) -> None:
+    """Refuse parameters that no columns can predict."""
     for name in noise.modelled:
-        asked = f"{noise!r}: {name}={MODEL!r} asks for a prediction of the {name} for each row"
-        within = noise.parameter(name).within
-        if within is not None:
-            raise ValueError(
-                f"{asked}, which may be any number, but the {name} lies between {within[0]:g} and {within[1]:g}; state "
-                f"{name}=None to estimate one for all rows"
-            )
         if not noise.traits.smooth:
             raise ValueError(
-                f"{asked}, which takes the curvature of the loss, and that of {type(noise).__name__} noise has a kink; "
-                f"state {name}=None to estimate one for all rows, or take StudentT or Huber noise"
-            )
-        if not whole_nll:
-            raise ValueError(
-                f"{asked}, which neglog.lightgbm.train and neglog.xgboost.train give; a fit of {type(noise).__name__} "
-                f"noise takes a number, or None to estimate one for all rows"
+                f"{noise!r}: {name}={MODEL!r} asks for a prediction of the {name} for each row, which takes the "
+                f"curvature of the loss, and that of {type(noise).__name__} noise has a kink; state {name}=None to "
+                "estimate one for all rows, or take StudentT or Huber noise"
             )
 
 

@@ -104,6 +104,11 @@ class Target:
         return str(self.noise._kernel())
 
     @property
+    def joint_kernel(self) -> str:
+        """The name of that in all raw parameters."""
+        return str(self.noise._joint_kernel())
+
+    @property
     def bends(self) -> bool:
         """Whether the loss has second derivatives; else the information says how sure the coefficients are."""
         return bool(self.noise.traits.smooth)
@@ -193,8 +198,9 @@ class Target:
         found = (*opened, *modelled)
         values = tuple(np.zeros(1) if q.name in found else np.full(1, self._raw(q)) for q in own)
         places = [tuple(k for k, q in enumerate(own) if q.name in names) for names in (opened, modelled)]
-        loss = Loss(str(self.noise._kernel()), self.noise.link.name, values, open=places[0], modelled=places[1])
-        return Target.sharpened(self, loss)
+        ends = tuple(own[k].within or (-np.inf, np.inf) for k in places[1])
+        kernel, link = self.joint_kernel, self.noise.link.name
+        return Target.sharpened(self, Loss(kernel, link, values, open=places[0], modelled=places[1], ends=ends))
 
     def _raw(self, own: Parameter) -> float:
         return float(own.raw.raw(getattr(self.noise, own.name)))

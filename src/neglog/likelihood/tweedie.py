@@ -126,6 +126,11 @@ class Compound(Amounts):
 
     has_remainder = True
 
+    @property
+    def joint_kernel(self) -> str:
+        """The part of the nll that predictions take part in; `remainder` has the rest."""
+        return self.kernel
+
     def remainder(self, v: Numbers, task: Any) -> tuple[float, Numbers, Numbers]:
         """The part of the nll that takes y alone: C less its share of the deviance. Between powers 1 and 2 second
         derivatives are differences of the first, which are exact.

@@ -109,8 +109,7 @@ def equation(fit: "Fit") -> str:
         terms.insert(0, fit.named["offset"])
     lines = [f"{left} = {' + '.join(terms + _right(fit, 'location')) or '0'}"]
     for name in fit.noise.modelled:
-        scale = fit.noise.parameter(name).raw.name
-        left = f"{scale}({name})" if scale else name
+        left = fit.noise.parameter(name).predicted.of(name)
         lines.append(f"{left} = {' + '.join(['intercept'] * fit.has_intercept + _right(fit, name))}")
     return "\n".join(lines)
 

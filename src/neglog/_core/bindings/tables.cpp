@@ -119,7 +119,8 @@ struct Problem {
     // An empty family asks for the Gram matrix of the weights alone, "softmax" for classes.
     Problem(const OwningTable& over, const std::string& family, const std::string& link, const Input& y, const std::optional<Input>& weight,
             const std::optional<Input>& offset, const std::vector<Input>& parameters, const std::optional<std::vector<std::size_t>>& open,
-            bool response, double response_centre, std::size_t classes, const std::vector<std::size_t>& modelled, bool ordered)
+            bool response, double response_centre, std::size_t classes, const std::vector<std::size_t>& modelled,
+            const std::vector<std::tuple<double, double>>& ends, bool ordered)
         : table(over) {
         const std::size_t n = over.rows;
         if (family == "softmax") {
@@ -140,7 +141,9 @@ struct Problem {
             if (!pass.kernel || response || parameters.size() + 1 != pass.kernel->joint.variables + pass.kernel->joint.beside)
                 throw nb::value_error("a joint pass needs all raw parameters of a noise");
             if (ordered && !modelled.empty()) throw nb::value_error("ordered classes have no parameters that could be modelled");
+            if (ends.size() != modelled.size()) throw nb::value_error("each parameter that is modelled has two ends");
             pass.joint = true, pass.open = *open, pass.modelled = modelled, pass.ordered = ordered;
+            for (const auto& [low, high] : ends) pass.ends.push_back({low, high});
             if (ordered) check_classes(y, open->size());
             for (const std::vector<std::size_t>& found : {pass.open, pass.modelled})
                 for (const std::size_t which : found)
@@ -241,10 +244,10 @@ void define_tables(nb::module_& m) {
     nb::class_<Problem>(m, "Problem")
         .def(nb::init<const OwningTable&, const std::string&, const std::string&, const Input&, const std::optional<Input>&,
                       const std::optional<Input>&, const std::vector<Input>&, const std::optional<std::vector<std::size_t>>&, bool, double,
-                      std::size_t, const std::vector<std::size_t>&, bool>(),
+                      std::size_t, const std::vector<std::size_t>&, const std::vector<std::tuple<double, double>>&, bool>(),
              nb::keep_alive<1, 2>(), "table"_a, "family"_a, "link"_a, "y"_a, "weight"_a.none(), "offset"_a.none(), "parameters"_a,
              "found"_a.none(), "response"_a, "response_centre"_a, "classes"_a, "modelled"_a = std::vector<std::size_t>{},
-             "ordered"_a = false)
+             "ends"_a = std::vector<std::tuple<double, double>>{}, "ordered"_a = false)
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
