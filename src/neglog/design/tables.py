@@ -240,7 +240,8 @@ def codes_of(series: Any) -> tuple[NDArray[Any], dict[int, Any]]:
 
 def coded_nulls(codes: NDArray[Any], values: dict[int, Any]) -> NDArray[np.intp]:
     """The rows whose code stands for no value. Arrow may keep a null among the values, unseen by any count of nulls."""
-    nulls = [code for code, value in values.items() if is_missing(value)]
+    plain = set(map(type, values.values())) == {str}  # many levels are asked one by one only if they must
+    nulls = [] if plain else [code for code, value in values.items() if is_missing(value)]
     if not nulls and codes.min() >= 0:
         return np.empty(0, np.intp)
     return np.flatnonzero((codes < 0) | np.isin(codes, nulls))
@@ -286,7 +287,12 @@ def sorted_levels(values: Iterable[Any]) -> tuple[Level, ...]:
         values.sort()
     except TypeError:  # numbers beside strings
         values.sort(key=lambda value: (type(value).__name__, str(value)))
-    return tuple(dict.fromkeys(map(level, values)))
+    return tuple(dict.fromkeys(values if _are_levels(values) else map(level, values)))
+
+
+def _are_levels(values: Iterable[Any]) -> bool:
+    """Whether values are kept as they are."""
+    return set(map(type, values)) <= {str, int, float}
 
 
 def has_commas(texts: Iterable[Any]) -> str | None:
@@ -334,10 +340,10 @@ def declared_order(native: Any) -> tuple[Level, ...] | None:
 
 def recode(codes: NDArray[Any], values: dict[int, Any], levels: tuple[Level, ...]) -> NDArray[np.int32]:
     """Codes of a library as positions in `levels`, -1 for a value that is not among them."""
-    place = {known: position for position, known in enumerate(levels)}
+    place = {value: position for position, value in enumerate(levels)}
     table: NDArray[np.int32] = np.full(max(values, default=-1) + 1, -1, np.int32)
-    for code, value in values.items():
-        table[code] = place.get(level(value), -1)
+    known = values.values() if _are_levels(values.values()) else map(level, values.values())
+    table[list(values)] = [place.get(value, -1) for value in known]
     recoded: NDArray[np.int32] = table[codes]
     return recoded
 

@@ -19,7 +19,15 @@ from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.evidence import State
-from neglog.estimation.large_groups import AT_ONCE, Arrow, ByLevel, GroupedRows, large_groups, without_groups
+from neglog.estimation.large_groups import (
+    AT_ONCE,
+    Arrow,
+    ByLevel,
+    GroupedRows,
+    large_groups,
+    places_beside,
+    without_groups,
+)
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 
@@ -222,7 +230,7 @@ class CrossedRows(GroupedRows):
         self.small, (largest, *further) = without_groups(task, parts)
         columns = self.small.engine.columns
         every = [largest.places, *(group.places for group in further)]
-        self.own = np.setdiff1d(np.arange(task.engine.width), np.concatenate(every))
+        self.own = places_beside(task.engine.width, np.concatenate(every))
         self.codes = largest.codes
         others, absent, self.further = [self.own], [], []
         begin = columns

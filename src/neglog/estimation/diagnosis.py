@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neglog.estimation.modelled_limits import is_endless, note_limits, note_runaways
+from neglog.estimation.modelled_limits import is_endless, note_limits, note_runaways, raw_values
 from neglog.estimation.open_directions import ask_columns
 from neglog.estimation.separation import separating_direction
 from neglog.estimation.solve import solve
@@ -71,8 +71,9 @@ def _look_for_separation(task: Task, answer: Answer) -> None:
 
 def _look_at_models(task: Task, answer: Answer) -> None:
     """Where parameters are modelled, a search without an end is asked what one value for all rows would have been."""
-    note_limits(task, answer)
-    answer.converged &= not is_endless(task, answer)
+    values = raw_values(task, answer)
+    note_limits(answer, values)
+    answer.converged &= not is_endless(task, answer, values)
     if answer.converged:
         return
     flat = merely_open(task.in_memory())
@@ -83,7 +84,7 @@ def _look_at_models(task: Task, answer: Answer) -> None:
         return
     noise = found.noise
     levels = {name: float(noise.parameter(name).predicted.raw(getattr(noise, name))) for name in answer.noise.modelled}
-    note_runaways(task, answer, levels)
+    note_runaways(task, answer, levels, values)
 
 
 def _leaves_domain(task: Task, answer: Answer) -> bool:

@@ -90,6 +90,13 @@ def without_groups(task: Task, parts: list[Part]) -> tuple[Task, list[Group]]:
     return replace(task, engine=small, whole=None), [found[k] for k in range(len(parts))]
 
 
+def places_beside(width: int, levels: Numbers) -> Numbers:
+    """The places of all coefficients but these."""
+    kept = np.ones(width, bool)
+    kept[levels] = False
+    return np.flatnonzero(kept)
+
+
 @dataclass(frozen=True)
 class Arrow:
     """A matrix of this form, over coefficients in the core's order: `others` and `levels` are their places."""
@@ -206,7 +213,7 @@ class GroupedRows(Rows):
         super().__init__(task)
         self.small, (group,) = without_groups(task, [part])
         self.codes, self.levels = group.codes, group.places
-        self.own = self.others = np.setdiff1d(np.arange(task.engine.width), self.levels)
+        self.own = self.others = places_beside(task.engine.width, self.levels)
         self.by_level = ByLevel(self.small.engine, self.codes, len(self.levels))
 
     # ---- sums over rows ----------------------------------------------------------------------------------------------

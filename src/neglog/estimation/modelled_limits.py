@@ -12,9 +12,12 @@ FAR = 15.0  # on the raw scale, from the middle of the rows or from what one val
 APART = 50.0  # between two rows: where a search without an end gets, but also a steep model of what stops to matter
 
 
-def note_limits(task: Task, answer: Answer) -> None:
+Raw = list[tuple[Parameter, Numbers]]
+
+
+def note_limits(answer: Answer, values: Raw) -> None:
     """Say so where a parameter is beyond the limit of its family in every row: it makes no difference any more."""
-    for own, raw in _raw_values(task, answer):
+    for own, raw in values:
         if own.limit is None:
             continue
         first, last = (float(own.raw.raw(x)) for x in (own.start, own.limit.value))
@@ -26,11 +29,11 @@ def note_limits(task: Task, answer: Answer) -> None:
             )
 
 
-def is_endless(task: Task, answer: Answer) -> bool:
+def is_endless(task: Task, answer: Answer, values: Raw) -> bool:
     """Whether a search that found no slope any more had left some rows so far behind that they have none: nothing then
     says how far, whereas of a steep model the rows in between do.
     """
-    for k, (_, raw) in enumerate(_raw_values(task, answer), 1):
+    for k, (_, raw) in enumerate(values, 1):
         if np.isnan(raw).any():
             return True
         if np.ptp(raw) >= APART and not _is_held(task, answer, k, float(np.ptp(raw))):
@@ -57,10 +60,10 @@ def _is_held(task: Task, answer: Answer, output: int, apart: float) -> bool:
     return bool(np.all(variance >= 0) and np.sqrt(variance.max()) < apart)
 
 
-def note_runaways(task: Task, answer: Answer, level: dict[str, float]) -> None:
+def note_runaways(task: Task, answer: Answer, level: dict[str, float], values: Raw) -> None:
     """Say so where a search without an end took a parameter of some rows far from its raw level in all rows."""
     some = task.in_memory()
-    for own, raw in _raw_values(task, answer):
+    for own, raw in values:
         middle = np.median(raw)
         if abs(middle - level[own.name]) > FAR:
             middle = level[own.name]
@@ -76,7 +79,7 @@ def note_runaways(task: Task, answer: Answer, level: dict[str, float]) -> None:
         )
 
 
-def _raw_values(task: Task, answer: Answer) -> list[tuple[Parameter, Numbers]]:
+def raw_values(task: Task, answer: Answer) -> Raw:
     """What the family declares of each modelled parameter, and its raw values in the rows in memory that count."""
     eta = task.in_memory().engine.predict(answer.theta)
     return [(answer.noise.parameter(name), eta[:, k]) for k, name in enumerate(answer.noise.modelled, 1)]

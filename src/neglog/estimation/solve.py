@@ -69,7 +69,7 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
 def _unmodelled(task: Task) -> Answer:
     """The answer where what is modelled is the same in all rows, or in some of them: where to begin."""
     some, rows = task.in_memory(), None if task.engine.streamed else task.sample()
-    flat = merely_open(some if rows is None else some.taken(np.arange(some.engine.rows)[rows]))
+    flat = merely_open(some if rows is None else some.taken(rows))
     flat.tol = max(flat.tol, ROUGH)
     found = solve(flat)
     return as_predicted(task, flat, found.theta, found.noise)
