@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,9 +25,9 @@ from neglog.comparison.leaks import identifiers, leaks, perfection
 from neglog.comparison.recipes import law_call, recipe_of
 from neglog.comparison.recognised import looks_like_grades, recognised
 from neglog.comparison.recorded import Facts, facts_of
+from neglog.comparison.rows import Rows, own_terms_of
 from neglog.design import declared_order, is_formula, row_count
 from neglog.design.design import Design
-from neglog.design.selection import take_rows
 from neglog.distributions import Categorical, Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.censored import Cells, cells_of, ends_of
@@ -38,7 +38,6 @@ from neglog.estimation.learned_prior import is_open
 from neglog.fitting.fit import explained, fit, opened, with_ends
 from neglog.likelihood.row_values import ConvergenceWarning, checked
 from neglog.results.fit import Fit
-from neglog.results.fit_of_rows import FitOfRows
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.pieces import fold_of
 from neglog.streaming.watching import tells
@@ -143,19 +142,19 @@ def _compared_table(
     missing, rare = settings["missing"], settings["rare"]
     number = np.arange(row_count(X), dtype=float) if missing == "drop" else None  # a row's place before others left
     lower, beside = with_ends(y, {**given, "number": number})
-    made_of = {"terms": settings["terms"]}
     reference = isinstance(prior, Flat)
-    design, values = opened(X, lower, beside, labels, reference, missing, rare, settings["intercept"], made_of)
+
+    def read(modelled: dict[str, Any]) -> tuple[Design, dict[str, Any]]:
+        made_of = {"terms": settings["terms"], "modelled": modelled}
+        return opened(X, lower, beside, labels, reference, missing, rare, settings["intercept"], made_of)
+
+    design, values = read({})
     target, number = cells_of(values), values["number"]
     values = {name: values[name] for name in given}
     assert target is not None
     weight = checked(values["sample_weight"], "sample_weight", zero=True)
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero in every row; at least one row must count")
-    if not design.columns and is_open(prior):
-        prior = Flat()  # there is nothing to hold back
-    data = _Rows(design, target, values, settings["intercept"])
-    counted = data.counted()
     facts = None if labels else facts_of(target)  # of all rows: a fit looks at all
     tried = _tried(noises, labels)
     if noises is None and facts is not None and looks_like_grades(facts):
@@ -165,6 +164,9 @@ def _compared_table(
     admitted, refused = _admitted(tried, facts, given["exposure"] is not None, noises is not None)
     if admitted[0].labelled and len(np.unique(target)) < 2:
         raise ValueError("no noise can explain y: it has one class only")
+    designs = {own: read(dict(own))[0] for own in dict.fromkeys(map(own_terms_of, admitted)) if own} | {(): design}
+    data = Rows(designs, target, values, settings["intercept"])
+    counted = data.counted()
     if not 2 <= folds <= counted.design.rows:
         raise ValueError(f"folds must be between 2 and the number of rows, {counted.design.rows}, but is {folds}")
     where = np.arange(design.rows) if number is None else number.astype(np.int64)
@@ -209,7 +211,7 @@ def _compared_source(
         if noises is None and facts is not None:
             small = task.small
             beside = {"sample_weight": small.target.w, "offset": small.engine.offset, "exposure": None}
-            data = _Rows(small.engine.design, small.target.raw, beside, settings["intercept"])
+            data = Rows({(): small.engine.design}, small.target.raw, beside, settings["intercept"])
             look = _first_look(data, prior, facts.cell_width()[0])
             admitted, hopeless = screened(admitted, small.engine.rows, _name, look)
             refused |= hopeless
@@ -282,31 +284,9 @@ def _admitted(
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """A design with its target and what goes with the rows."""
-
-    design: Design
-    y: Any
-    values: dict[str, Any]
-    intercept: bool
-
-    def taken(self, rows: Any) -> "_Rows":
-        values = {name: None if value is None else value[rows] for name, value in self.values.items()}
-        return _Rows(take_rows(self.design, rows), self.y[rows], values, self.intercept)
-
-    def counted(self) -> "_Rows":
-        """Those that have a weight: the others may hold what no noise could explain."""
-        weight = self.values["sample_weight"]
-        return self if weight is None or (weight > 0).all() else self.taken(np.flatnonzero(weight > 0))
-
-    def fit(self, noise: Noise, prior: Prior, tol: float) -> FitOfRows:
-        return fit(self.design, self.y, noise, prior, intercept=self.intercept, tol=tol, **self.values)
-
-
 def _compared(
-    data: _Rows,
-    counted: _Rows,
+    data: Rows,
+    counted: Rows,
     facts: Facts | None,
     noises: list[Noise],
     refused: dict[str, str],
@@ -351,7 +331,8 @@ def _compared(
 
     final = _final(scores, refused, progress, whole)
     y = np.asarray(_numbers(counted.y), None if labels else float)
-    return _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
+    found = _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
+    return replace(found, prior=data.prior_of(found.scores[0].noise, prior))
 
 
 def _unscored(noise: Noise, rows: int, weight: Numbers) -> Score:
@@ -359,7 +340,7 @@ def _unscored(noise: Noise, rows: int, weight: Numbers) -> Score:
     return Score(_name(noise), noise, np.empty(rows), np.empty(rows), np.empty(rows), weight)
 
 
-def _first_look(data: _Rows, prior: Prior, width: float | None) -> Callable[..., tuple[Numbers, Numbers]]:
+def _first_look(data: Rows, prior: Prior, width: float | None) -> Callable[..., tuple[Numbers, Numbers]]:
     """What rows cost under a fit to others; infinitely much where there is none."""
 
     def held_out(noise: Noise, train: Any, test: Any) -> tuple[Numbers, Numbers]:
@@ -375,14 +356,15 @@ def _first_look(data: _Rows, prior: Prior, width: float | None) -> Callable[...,
 
 
 def _score_fold(
-    score: Score, train: _Rows, test: _Rows, places: Any, prior: Prior, width: float | None, rng: np.random.Generator
+    score: Score, train: Rows, test: Rows, places: Any, prior: Prior, width: float | None, rng: np.random.Generator
 ) -> None:
     fitted = _quiet(lambda: train.fit(score.noise, prior, TOL))
     if not fitted.converged:
         score.converged = False
         score.notes.append(fitted.message)
     score.limit = fitted.limit
-    law = fitted.distribution(test.design, **{name: test.values[name] for name in ("offset", "exposure")})
+    beside = {name: test.values[name] for name in ("offset", "exposure")}
+    law = fitted.distribution(test.design_of(score.noise), **beside)
     score.fitted = typical(fitted.noise, law)
     if score.noise.labelled:
         known = {label: k for k, label in enumerate(fitted.classes.tolist())}

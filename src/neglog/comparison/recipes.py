@@ -23,7 +23,8 @@ def law_call(law: Any, prefix: str = "", infinity: str = "inf") -> str:
         return " * ".join(law_call(factor, prefix, infinity) for factor in law.factors)
     kind = type(law)
     if isinstance(law, Composed):
-        own = [f"{q.name}={_literal(law.parameters[q.name], infinity)}" for q in law.further if law.parameters[q.name]]
+        stated = {q.name: law.as_stated[q.name] for q in law.further if law.as_stated[q.name] is not None}
+        own = [f"{name}={_literal(value, infinity)}" for name, value in stated.items()]
         return f"{prefix}{law.around}({', '.join([law_call(law.noise, prefix, infinity), *own])})"
     try:
         usual = kind()

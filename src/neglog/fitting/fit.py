@@ -19,6 +19,7 @@ from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Prior
 from neglog.distributions.censored import Cells, NamedCells, cells_of, ends_of
 from neglog.distributions.noise import Noise
+from neglog.distributions.parameters import MODEL
 from neglog.engines.blas import quiet_blas
 from neglog.engines.memory import Memory, centres_of
 from neglog.estimation.diagnosis import diagnose
@@ -283,6 +284,7 @@ def opened(
 ) -> tuple[Design, dict[str, Any]]:
     """X as a design and y and what goes with the rows as arrays, of the rows that are used."""
     if is_formula(y):
+        _refuse_terms_beside(y, made_of or {})
         return opened_formula(X, y, given, labels, missing, intercept)
     rest, values = split(X, {"y": y, **given}, labels=("y",) if labels else (), missing=missing)
     if isinstance(rest, Design):
@@ -304,6 +306,18 @@ def _refuse_terms(made_of: dict[str, Any]) -> None:
     if made_of.get("terms") is not None or any(made_of.get("modelled") or {}):
         raise ValueError(
             "terms are of the columns of a table, but X has been read already; give terms where it is read"
+        )
+
+
+def _refuse_terms_beside(formula: str, made_of: dict[str, Any]) -> None:
+    """A formula that is formulaic's makes all columns itself: terms beside it would stand for nothing."""
+    if made_of.get("terms") is not None:
+        raise ValueError(f"the formula {formula!r} states the terms; leave terms={made_of['terms']!r} out")
+    own = next(((name, one) for name, one in (made_of.get("modelled") or {}).items() if one is not None), None)
+    if own is not None:
+        raise ValueError(
+            f"{own[0]}={own[1]!r} states terms of the {own[0]}, which the formula {formula!r} cannot have beside it, "
+            f"for it has functions that neglog does not know; make columns of these, or state {own[0]}={MODEL!r}"
         )
 
 
