@@ -9,6 +9,7 @@ import pytest
 
 import neglog as nl
 from neglog.engines.spark import SparkRows, is_spark
+from neglog.estimation.evidence import Maximum
 
 sql = pytest.importorskip("pyspark.sql", reason="Spark is not installed: pip install 'neglog[spark]'")
 if shutil.which("java") is None:
@@ -61,6 +62,36 @@ def test_the_fit_is_that_of_the_rows_in_memory(spark, table):
     found, expected = fitted(spark.createDataFrame(table)), fitted(table)
     assert found.names == expected.names
     np.testing.assert_allclose(numbers(found), numbers(expected), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("y", "noise", "missing"),
+    [
+        ("y", nl.Poisson(), "error"),
+        ("years", nl.Gamma(shape=nl.terms("store", nl.smooth("x", size=5))), "impute"),
+    ],
+    ids=["counts", "a parameter with terms of its own"],
+)
+def test_terms_are_those_of_the_rows_in_memory(spark, table, monkeypatch, y, noise, missing):
+    monkeypatch.setattr(Maximum.find, "__defaults__", (1e-16, None))  # scales at the very maximum, whatever the start
+    rng = np.random.default_rng(1)
+    rows = table.assign(store=rng.integers(1, 9, len(table)), late=rng.random(len(table)).astype(np.float32))
+    if missing == "impute":
+        rows = rows.assign(store=rows.store.astype(float).where(rng.random(len(rows)) < 0.9))
+    frame = spark.createDataFrame(rows)
+    terms = ["late", nl.smooth("x", size=8), nl.group("a.g"), nl.group("store"), nl.interaction("a.g", "x")]
+    given = {"terms": terms, "missing": missing, "tol": 1e-10, "progress": False}
+    found, expected = (nl.fit(X, y, noise, **given) for X in (frame, rows))
+    assert found.names == expected.names
+    assert "store[7]" in found.names
+    assert ("store[(missing)]" in found.names) == (missing == "impute")
+    np.testing.assert_allclose(found.raw_prediction(rows), expected.raw_prediction(rows), rtol=1e-8, atol=1e-8)
+    assert found.nll == pytest.approx(expected.nll, rel=1e-9)
+    for name, own in expected.predictors.items():
+        for one, other in zip(found.predictors[name].terms, own.terms, strict=True):
+            assert (one.name, one.coefficients) == (other.name, other.coefficients)
+            assert one.effective == pytest.approx(other.effective, rel=1e-6, abs=1e-6)
+            assert one.scale is None or one.scale == pytest.approx(other.scale, rel=1e-6)
 
 
 def test_sums_do_not_depend_on_the_partitions(spark, table):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from neglog.design import tables
 from neglog.design.blocks import Block, Codes, Dense
 from neglog.design.design import Column, Design, Schema
+from neglog.design.faults import is_missing
 from neglog.design.functions import applied
 from neglog.typing import Numbers
 
@@ -141,12 +142,15 @@ def codes_of(column: Any, levels: tuple[Any, ...]) -> NDArray[np.int32]:
 
 
 def level_counts(column: Any) -> dict[Any, int]:
-    """How often each value of a category occurs; None for missing ones."""
+    """How often each value of a category, or of numbers that are levels, occurs; None for missing ones."""
+    import pyarrow as pa
+
+    own = tables.level if pa.types.is_dictionary(column.type) else tables.number_level
     counts: dict[Any, int] = {}
     for codes, values in _coded_chunks(column):
         for place, count in enumerate(np.bincount(codes + 1, minlength=len(values) + 1).tolist()):
             if count:
-                value = None if place == 0 else tables.level(values[place - 1])
+                value = None if place == 0 else own(values[place - 1])
                 counts[value] = counts.get(value, 0) + count
     return counts
 
@@ -155,14 +159,16 @@ def _coded_chunks(column: Any) -> Any:
     """Codes, -1 for missing values, and the values behind them."""
     import pyarrow as pa
 
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         indices = coded.indices
         codes = np.from_dlpack(indices.fill_null(-1) if indices.null_count else indices)
         values = coded.dictionary.to_pylist()
-        if None in values:  # a null may also be one of the values
-            lost = values.index(None)
-            codes = np.where(codes == lost, -1, codes)
+        lost = [place for place, value in enumerate(values) if is_missing(value)]
+        if lost:  # a null may also be one of the values, or NaN
+            codes = np.where(np.isin(codes, lost), -1, codes)
         yield codes, values
 
 

@@ -166,9 +166,8 @@ class Schema:
             raise ValueError(
                 f"X lacks the columns {quoted(absent)} of the model; it has {quoted(table.names) or 'no columns'}"
             )
-        table = _with_missing_levels(
-            table, [column.name for column in columns if column.levels and column.takes_missing]
-        )
+        gaps = [column for column in columns if column.levels and column.takes_missing]
+        table = _with_missing_levels(table, [c.name for c in gaps if not tables.are_numbers(c.levels or ())])
         sources = list(dict.fromkeys(column.source for column in columns))
         kinds = _kinds(table, sources, {column.source for column in columns if column.takes_missing})
         base: dict[str, list[Block]] = {}
@@ -366,8 +365,8 @@ def read(
         source = source.without(set(source.names) - needed)
     gaps = {fault.column: fault.count for fault in source.gaps(source.names)} if missing == "impute" else {}
     kinds = _kinds(source, source.names, set(gaps))
-    grouped = {name for name in stated.grouped if kinds[name] == "numeric"} if stated is not None else set()
-    source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical" or name in grouped])
+    grouped = set() if stated is None else stated.grouped_numbers(kinds)
+    source = _with_missing_levels(source, [name for name in gaps if kinds[name] == "categorical"])
     columns: list[Column] = []
     base: dict[str, list[Block]] = {}
     notes: list[str] = []
@@ -386,10 +385,7 @@ def read(
         if name not in as_they_are:
             continue
         if kind == "categorical" or name in grouped:
-            number = name in grouped and name not in gaps
-            codes, values = (
-                tables.unique_codes(tables.numbers_of(source.series(name))) if number else _codes(source, name)
-            )
+            codes, values = _number_codes(source, name, name in gaps) if name in grouped else _codes(source, name)
             levels = tables.sorted_levels(values.values())
             if kind == "categorical" and not tables.is_declared(source.series(name)):
                 tables.refuse_commas(levels, f"the column {name!r} of X")
@@ -443,10 +439,18 @@ class TermsByPredictor:
             return None
         return list(dict.fromkeys(name for one in self.all for name in one.columns))
 
-    @property
-    def grouped(self) -> set[str]:
-        """The columns whose values are levels, whatever they hold."""
-        return {name for one in self.all for name in one.grouped}
+    def grouped_numbers(self, kinds: Mapping[str, str]) -> set[str]:
+        """The columns of numbers whose values are levels, because a term says so."""
+        grouped = {name for one in self.all for name in one.grouped}
+        for name in sorted(grouped):
+            if name not in kinds:
+                raise TypeError(f"group({name!r}): levels are of a column, not of a function of one; group that column")
+            if kinds[name] == "date":
+                raise TypeError(
+                    f"group({name!r}) needs a column of texts, categories or numbers, but {name!r} holds dates; make a "
+                    "column of what days have in common, such as their month, or texts of them"
+                )
+        return {name for name in grouped if kinds[name] == "numeric"}
 
 
 def with_terms(
@@ -604,13 +608,27 @@ def _codes(table: Table, name: str) -> tuple[NDArray[Any], dict[int, Any]]:
     return codes, values
 
 
+def _number_codes(table: Table, name: str, incomplete: bool) -> tuple[NDArray[Any], dict[int, Any]]:
+    """Numbers as levels; what is missing is one of them where it may be."""
+    codes, values = tables.number_codes(table.series(name))
+    if not incomplete and tables.MISSING in values.values():
+        raise refusal([Fault.at(name, "missing", tables.missing_in(table.series(name)))])
+    return codes, values
+
+
 def _known_codes(table: Table, name: str, levels: tuple[Level, ...], kind: str) -> NDArray[np.int32]:
     series = table.series(name)
     if kind == "categorical":
-        return tables.recode(*_codes(table, name), levels)
-    if any(isinstance(level, str) for level in levels):
+        codes, values = _codes(table, name)
+        if tables.are_numbers(levels) and values and all(isinstance(value, str) for value in values.values()):
+            raise TypeError(
+                f"the column {name!r} of X held numbers when the model was made, such as {levels[0]!r}, but now holds "
+                f"texts, such as {next(iter(values.values()))!r}"
+            )
+        return tables.recode(codes, values, levels)
+    if not tables.are_numbers(levels):
         raise TypeError(
             f"the column {name!r} of X held strings or categories when the model was made, such as {levels[0]!r}, "
             f"but now holds numbers ({series.dtype})"
         )
-    return tables.recode(*tables.unique_codes(tables.numbers_of(series)), levels)
+    return tables.recode(*_number_codes(table, name, tables.MISSING in levels), levels)

@@ -71,7 +71,6 @@ def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and bool(value != value)
-    return isinstance(value, float | np.floating) and bool(value != value)
 
 
 def first_rows(rows: NDArray[Any], total: int) -> str:

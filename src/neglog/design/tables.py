@@ -21,6 +21,7 @@ Level = str | int | float | bool  # what survives JSON; other values of a catego
 
 KINDS = {"numeric", "date", "categorical"}  # of columns that can be used
 NUMBER = re.compile(r"\s*[+-]?(\d[\d.,]*|[.,]\d+)\s*")
+EXACT = 2**53  # up to which floats have every whole number
 MISSING = "(missing)"  # the level of a category that is not there
 ACCEPTED = "a column may hold numbers, booleans, dates, strings or categories; turn it into one of these, or drop it"
 
@@ -258,9 +259,28 @@ def _polars_codes(native: Any, polars: Any) -> tuple[NDArray[Any], dict[int, Any
 
 
 def unique_codes(values: NDArray[Any]) -> tuple[NDArray[Any], dict[int, Any]]:
-    """The same for a column of numbers, which are levels only because the schema says so."""
+    """The same of an array."""
     distinct, codes = np.unique(values, return_inverse=True)
     return codes, dict(enumerate(distinct.tolist()))
+
+
+def number_codes(series: Any) -> tuple[NDArray[Any], dict[int, Any]]:
+    """The same for a column of numbers, which are levels only because somebody says so; those that are missing have the
+    code of "(missing)".
+    """
+    lost = missing_in(series)
+    if not len(lost):
+        plain = numbers_of(series)
+        codes, values = unique_codes(plain)
+        if plain.dtype.kind == "f":
+            refuse_rounded(values.values(), series.name)
+        return codes, {code: number_level(value) for code, value in values.items()}
+    known = np.ones(len(series), bool)
+    known[lost] = False
+    codes, values = number_codes(series.filter(known.tolist()))  # not as floats, which would round large numbers
+    whole = np.full(len(series), len(values))
+    whole[known] = codes
+    return whole, values | {len(values): MISSING}
 
 
 def _occurring(codes: NDArray[Any], values: Any) -> dict[int, Any]:
@@ -280,19 +300,47 @@ def level(value: Any) -> Level:
     return value if isinstance(value, str | int | float) else str(value)
 
 
+def number_level(value: Any) -> Level:
+    """A number as a level: 7 whether a library has it as 7 or, for others are missing or broken, as 7.0."""
+    kept = level(value)
+    return int(kept) if isinstance(kept, float) and kept.is_integer() else kept
+
+
+def refuse_rounded(values: Iterable[Any], name: str) -> None:
+    """Refuse floats as levels that are so large that different whole numbers may have become one."""
+    large = next((value for value in values if abs(value) > EXACT), None)
+    if large is not None:
+        raise ValueError(
+            f"the column {name!r} is to hold levels, but has floats as large as {large:.0f}, of which each stands for "
+            "several whole numbers; keep them as whole numbers, or as texts (a CSV file is read as floats)"
+        )
+
+
+def are_numbers(levels: Iterable[Level]) -> bool:
+    """Whether no level is a text, but for that of what is missing; there must be some."""
+    named = [one for one in levels if one != MISSING]
+    return bool(named) and not any(isinstance(one, str) for one in named)
+
+
 def sorted_levels(values: Iterable[Any]) -> tuple[Level, ...]:
     """Levels in the order of the values themselves, so that the interval (5, 10] comes before (10, 20]."""
     values = list(values)
     try:
         values.sort()
     except TypeError:  # numbers beside strings
-        values.sort(key=lambda value: (type(value).__name__, str(value)))
+        values.sort(key=_among_others)
     return tuple(dict.fromkeys(values if _are_levels(values) else map(level, values)))
 
 
 def _are_levels(values: Iterable[Any]) -> bool:
     """Whether values are kept as they are."""
     return set(map(type, values)) <= {str, int, float}
+
+
+def _among_others(value: Any) -> tuple[bool, float, str, str]:
+    """The place of a value among those of other types: numbers first, as they increase."""
+    number = isinstance(value, numbers.Real)
+    return not number, float(value) if number else 0.0, type(value).__name__, str(value)
 
 
 def has_commas(texts: Iterable[Any]) -> str | None:

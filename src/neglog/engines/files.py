@@ -408,3 +408,10 @@ def kind_of_type(dtype: Any) -> str:
     if types.is_date(dtype) or types.is_timestamp(dtype):
         return "date"
     return str(dtype)
+
+
+def is_whole(dtype: Any) -> bool:
+    """Whether a column of an Arrow type holds whole numbers as they are."""
+    from pyarrow import types
+
+    return bool(types.is_integer(dtype) or types.is_boolean(dtype))

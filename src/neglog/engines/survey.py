@@ -120,7 +120,7 @@ def surveyed_column(column: Any, kind: str, name: str, first: int, weight: Any =
         lost = levels.get(None, 0)
         fault = None
         if lost:
-            nulls = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+            nulls = np.flatnonzero(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
             fault = Fault(name, "missing", lost, first + (int(nulls[0]) if len(nulls) else 0))
         return ColumnSurvey(name, fault, levels=levels)
     return surveyed_numbers(days_of(column) if kind == "date" else numbers_of(column), name, first, weight)

@@ -13,13 +13,13 @@ from neglog.design.columns import MODES, check_target
 from neglog.design.design import Schema, TermsByPredictor, with_terms
 from neglog.design.functions import applied, function_of
 from neglog.design.parts import check_columns as check_terms
-from neglog.design.tables import KINDS, quoted, refuse_commas, sorted_levels, unsupported
+from neglog.design.tables import KINDS, quoted, refuse_commas, refuse_rounded, sorted_levels, unsupported
 from neglog.distributions import Flat
 from neglog.distributions.base import Prior
 from neglog.distributions.censored import cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.engines.cache import cached
-from neglog.engines.files import Files, is_paths, kind_of_type
+from neglog.engines.files import Files, is_paths, is_whole, kind_of_type
 from neglog.engines.memory import Memory, centres_of
 from neglog.engines.sources import Source, final_numbers
 from neglog.engines.spark import SparkRows, is_spark
@@ -170,12 +170,8 @@ def open_source(
             if kinds[of] != "numeric":
                 raise TypeError(f"{name} needs a column of numbers, but {of!r} is {kinds[of]}")
         kinds = {name: kind for name, kind in kinds.items() if name in stated.columns}
-        kinds |= dict.fromkeys(functions, "numeric")
-        numbers = sorted(name for name in stated.grouped if kinds[name] != "categorical")
-        if numbers:
-            raise TypeError(
-                f"group({numbers[0]!r}) of rows that are not in memory needs a column of texts; make it one"
-            )
+    numbers = set() if stated is None else stated.grouped_numbers(kinds)
+    kinds |= dict.fromkeys(functions, "numeric") | dict.fromkeys(numbers, "categorical")
     if not set(kinds.values()) <= KINDS:
         raise unsupported((name, kind) for name, kind in kinds.items() if kind not in KINDS)
     _check_named(source, named, noise)
@@ -194,6 +190,9 @@ def open_source(
         raise ValueError("there are no rows" if survey is None or not survey.rows else "no row has all its values")
     if not survey.sample.rows:
         raise ValueError("sample_weight is zero in every row; at least one row must count")
+    for name in sorted(numbers):
+        if not is_whole(source.types[name]):
+            refuse_rounded((level for level in survey.columns[name].levels if level is not None), name)
     schema, notes = schema_of(
         survey.columns,
         kinds,
