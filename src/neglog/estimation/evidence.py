@@ -26,7 +26,9 @@ from neglog.typing import Numbers
 
 STEPS = 60  # of Newton's method
 STRONGER = 6  # times, by a factor of ten, priors become where a fit has no end
-FARTHEST = 3.0  # step of a log scale
+FARTHEST = 3.0  # step of a log scale or a raw parameter
+LOOSE = 0.02  # posterior standard deviations that a fit of many rows may be off by, where a step of u promises a nat
+AHEAD = 8  # such steps that are tried out before the rows are asked
 FINEST = 1e-8  # nats that another step promises, which are not worth it
 LAST = 1e-2  # nats that a step of many rows promises, after which no other is needed if it was so much less
 SHRUNK = 1e-2  # than the step before promised
@@ -111,6 +113,7 @@ class State:
     value: float  # the log evidence
     total: float  # of the weights of the rows
     gradient: Numbers | None = None  # of the nll in theta, where not all of theta is at its minimum
+    of_some: bool = False  # of the rows
 
     @property
     def answer(self) -> Answer:
@@ -149,17 +152,19 @@ class Maximum:
         if information is not None and self.task.target.noise.link.name != "identity":
             own = self.rows.inverse(sums.curvature, bend, self.basis)
             paces = covariance if own is None else own[0]
-        away = sums.answer.theta - self.pulls.centre
-        held = bend > 0
-        value = -sums.nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[held]))) - 0.5 * volume
+        value = self._value(sums.nll, bend, sums.answer.theta, volume)
         return State(u, sums, bend, covariance, paces, information, value, self.task.target.total())
 
-    def slopes(self, state: State, some: int = 1) -> Numbers:
-        """Of the evidence: exact, or nearly so, by third derivatives of every so-manieth row."""
-        moves, changes = self._moves(state), self._changes(state)
-        third, of_noise = self.rows.third(state, some)
-        direct = changes @ self._cost(state)
-        return np.asarray(np.append(direct, -state.sums.slopes - 0.5 * of_noise) - 0.5 * moves @ third)
+    def _value(self, nll: float, bend: Numbers, theta: Numbers, volume: float) -> float:
+        """The log evidence."""
+        away = theta - self.pulls.centre
+        return -nll - 0.5 * float(bend @ away**2) + 0.5 * float(np.sum(np.log(bend[bend > 0]))) - 0.5 * volume
+
+    def slopes(self, state: State, third: tuple[Numbers, Numbers]) -> Numbers:
+        """Of the evidence, given third derivatives of the rows."""
+        direct = self._changes(state) @ self._cost(state)
+        beside = np.append(direct, -state.sums.slopes - 0.5 * third[1])
+        return np.asarray(beside - 0.5 * self._moves(state) @ third[0])
 
     def curvature(self, state: State) -> Numbers:
         """Its second derivatives, but for what third derivatives of the nll add."""
@@ -199,6 +204,8 @@ class Maximum:
 
     def find(self, u: Numbers, enough: float = FINEST, near: State | None = None) -> State:
         """The maximum, from a start on, to so many nats; `near` is a fit of a part of the rows, if there is one."""
+        many = self.task.engine.rows > MANY
+        self.rows.tol = max(self.task.tol, LOOSE if many else 0.0)
         state = self.at(u, None if near is None else self.rows.grown(near))
         for _ in range(STRONGER):  # priors so weak may leave a fit without a maximum
             if state is not None:
@@ -214,9 +221,9 @@ class Maximum:
         gone = np.zeros(len(u), bool)  # scales that are 0
         faint = np.full(self.scales, FAINT[0])
         some = self.rows.enough()  # rows that show where it goes, as long as it is far
-        many = self.task.engine.rows > MANY
         while self.steps < STEPS:
-            slopes = self.slopes(state, some)
+            third = self.rows.third(state, some)
+            slopes = self.slopes(state, third)
             small = np.flatnonzero((self.effective(state) < faint) & (slopes[: self.scales] < 0) & ~gone[: self.scales])
             if len(small):
                 following = self._without(state, small, some)
@@ -227,7 +234,7 @@ class Maximum:
                     state, gone[small] = following, True
                 continue
             free, before = np.flatnonzero(~gone), self.gain
-            step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free], free < self.scales)
+            step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free])
             if some > 1 and self.gain < NEAR:
                 some, self.gain = 1, before
                 continue
@@ -240,15 +247,23 @@ class Maximum:
                 self.gain *= self.gain
                 self.steps += 1
                 break
-            following = self._along(state, free, step, self.gain)
+            ahead, gain = self._ahead(state, third, free, step)
+            if many:
+                self.rows.tol = max(self.task.tol, LOOSE * min(1.0, gain**0.5))
+            following = self._along(state, ahead, gain, third)
             if following is None:
                 break
             state = following
             self.steps += 1
+        self.rows.tol = self.task.tol
+        if state.answer.decrement > self.task.tol:
+            answer = self.rows.minimum(self.pulls.penalty(state.u[: self.scales]), state.u[self.scales :], state)
+            state = replace(state, sums=replace(state.sums, answer=answer))
         return state
 
     def _last(self, state: State, u: Numbers) -> State:
         """The fit after a step so small that the curvature of the rows stays what it was."""
+        self.rows.tol = self.task.tol
         bend = self.pulls.bend(u[: self.scales])
         answer = self.rows.minimum(self.pulls.penalty(u[: self.scales]), u[self.scales :], state)
         information = state.sums.curvature if state.information is None else state.information
@@ -289,16 +304,70 @@ class Maximum:
         u = state.u.copy()
         u[small] += 0.5 * np.log(NONE / np.maximum(self.effective(state)[small], NONE))
         following = self.at(u, state)
-        if following is None or following.value < state.value or (self.slopes(following, some)[small] > 0).any():
+        if (
+            following is None
+            or following.value < state.value
+            or (self.slopes(following, self.rows.third(following, some))[small] > 0).any()
+        ):
             return None
         return following
 
-    def _along(self, state: State, free: Numbers, step: Numbers, gain: float) -> State | None:
+    def _ahead(
+        self, state: State, third: tuple[Numbers, Numbers], free: Numbers, step: Numbers
+    ) -> tuple[Numbers, float]:
+        """How far to go, and what that promises: where the evidence would be largest if second and third derivatives of
+        the rows stayed what they are. That takes no pass, and a log scale is not what the evidence is quadratic in.
+        """
+        whole = np.zeros(len(state.u))
+        whole[free] = step
+        here = self.imagined(state, state.u, third) if self.rows.dear else None
+        if here is None:
+            return whole, self.gain
+        begin = here.value
+        for _ in range(AHEAD):
+            following = self.imagined(state, here.u + whole, third)
+            while following is not None and following.value < here.value and np.abs(whole).max() > FINEST:
+                whole = 0.5 * whole
+                following = self.imagined(state, here.u + whole, third)
+            if following is None or np.max(np.abs(following.u - state.u)[self.scales :], initial=0.0) > FARTHEST:
+                break
+            here = following
+            slopes = self.slopes(here, third)
+            step, gain = _newton(self.curvature(here)[np.ix_(free, free)], slopes[free])
+            if gain < ENOUGH * self.gain:
+                break
+            whole = np.zeros(len(state.u))
+            whole[free] = step
+        return here.u - state.u, here.value - begin
+
+    def imagined(self, state: State, u: Numbers, third: tuple[Numbers, Numbers]) -> State | None:
+        """The fit and its evidence at u, from second and third derivatives of the rows at a state."""
+        bend, more = self.pulls.bend(u[: self.scales]), u[self.scales :] - state.u[self.scales :]
+        found = self.rows.inverse(state.sums.curvature, bend, self.basis)
+        if found is None or not np.isfinite(bend).all():
+            return None
+        (covariance, volume), sums = found, state.sums
+        away = state.answer.theta - self.pulls.centre
+        pull = (state.bend - bend) * away - more @ sums.border
+        move = covariance.times(pull[None])[0]
+        slopes = sums.slopes + sums.border @ move + sums.corner @ more
+        nll = sums.nll - float((state.bend * away) @ move) + float(sums.slopes @ more)
+        nll += (
+            0.5 * float((pull - bend * move) @ move)
+            + float(more @ sums.border @ move)
+            + 0.5 * float(more @ sums.corner @ more)
+        )
+        answer = replace(state.answer, theta=state.answer.theta + move)
+        value = self._value(nll, bend, answer.theta, volume) - 0.5 * float(third[0] @ move + third[1] @ more)
+        sums = replace(sums, answer=answer, nll=nll, slopes=slopes)
+        return replace(state, u=u, sums=sums, bend=bend, covariance=covariance, paces=covariance, value=value)
+
+    def _along(self, state: State, step: Numbers, gain: float, third: tuple[Numbers, Numbers]) -> State | None:
         length = 1.0
         for _ in range(HALVINGS):
-            u = state.u.copy()
-            u[free] += length * step
-            following = self.at(u, state)
+            u = state.u + length * step
+            near = self.imagined(state, u, third) if self.rows.dear else None
+            following = self.at(u, state if near is None else near)
             if following is not None and following.value >= state.value + ENOUGH * length * gain:
                 return following
             length *= 0.5
@@ -311,14 +380,14 @@ def _basis(task: Task) -> Numbers | None:
     return Joint(task, nowhere).basis()
 
 
-def _newton(curvature: Numbers, slopes: Numbers, scale: Numbers) -> tuple[Numbers, float]:
-    """A step uphill, and what it promises; no log scale goes farther than `FARTHEST`."""
+def _newton(curvature: Numbers, slopes: Numbers) -> tuple[Numbers, float]:
+    """A step uphill, and what it promises; nothing goes farther than `FARTHEST`."""
     if not len(slopes):
         return slopes, 0.0
     values, vectors = np.linalg.eigh(-curvature)
     values = np.maximum(np.abs(values), 1e-10 * max(float(np.abs(values).max()), 1e-300))
     step = vectors @ ((vectors.T @ slopes) / values)
-    longest = float(np.max(np.abs(step[scale]), initial=0.0))
+    longest = float(np.max(np.abs(step)))
     if longest > FARTHEST:
         step = step * (FARTHEST / longest)
     return step, float(slopes @ step)
@@ -357,9 +426,10 @@ class Rows:
     """Any noise: a fit at each u, and one more pass for its derivatives."""
 
     expected = False  # whether the information of a row takes the place of its curvature
+    dear = True  # whether a pass over the rows costs more than algebra with its sums
 
     def __init__(self, task: Task) -> None:
-        self.task = task
+        self.task, self.tol = task, task.tol
 
     def target(self, v: Numbers) -> Target:
         """The target with its open parameters stated."""
@@ -390,10 +460,11 @@ class Rows:
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         """The fit, from one nearby if there is one."""
         task, target = self.task, self.target(v)
-        stated = replace(task, target=target, engine=task.engine.with_target(target), penalty=penalty)
+        engine = task.engine.with_target(target)
+        stated = replace(task, target=target, engine=engine, penalty=penalty, tol=self.tol)
         if near is None:
             return solve(stated)
-        return solve(stated, near.answer, near.sums.curvature + np.diag(penalty.bend))
+        return solve(stated, near.answer, near.sums.curvature + np.diag(penalty.bend), of_some=near.of_some)
 
     def inverse(self, curvature: Any, bend: Numbers, basis: Numbers | None) -> tuple[Any, float] | None:
         """The inverse of a curvature with the prior's, and the log of its determinant."""
@@ -403,7 +474,7 @@ class Rows:
     def grown(self, near: State) -> State:
         """The fit of a part of the rows, with a curvature as of all."""
         factor = self.task.target.total() / near.total
-        return replace(near, sums=replace(near.sums, curvature=factor * near.sums.curvature))
+        return replace(near, sums=replace(near.sums, curvature=factor * near.sums.curvature), of_some=True)
 
     def enough(self) -> int:
         """The distance of rows that show third derivatives well enough, while the maximum is far."""
@@ -502,6 +573,7 @@ class Jumping(Rows):
     """Huber's noise, whose curvature jumps with the coefficients: its expectation does not."""
 
     expected = True
+    dear = False
 
     def information(self, theta: Numbers, v: Numbers) -> Numbers | None:
         return np.asarray(self.task.total(information_sums, theta, v))
@@ -519,6 +591,7 @@ class Kinked(Rows):
     """Laplace noise, symmetric or not: exact fits, and the information of the rows in the place of a curvature."""
 
     expected = True
+    dear = False
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The fit, its nll, and slopes and information."""
@@ -534,6 +607,8 @@ class Kinked(Rows):
 
 class Squares(Rows):
     """Gaussian noise: everything from one Gram matrix."""
+
+    dear = False
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)

@@ -103,12 +103,14 @@ class MaximumOfGroups(Maximum):
             theta, (value, found) = there, following
         return theta, found
 
-    def slopes(self, state: State, some: int = 1) -> Numbers:
+    def slopes(self, state: State, third: tuple[Numbers, Numbers]) -> Numbers:
         assert state.gradient is not None
-        third, of_noise = self.rows.third(state, some)
         direct = [self._changes(state) @ self._cost(state), -state.gradient[self.free]]
-        direct += [-state.sums.slopes - 0.5 * of_noise]
-        return np.asarray(np.concatenate(direct) - 0.5 * self._moves(state) @ third)
+        direct += [-state.sums.slopes - 0.5 * third[1]]
+        return np.asarray(np.concatenate(direct) - 0.5 * self._moves(state) @ third[0])
+
+    def imagined(self, state: State, u: Numbers, third: tuple[Numbers, Numbers]) -> State | None:
+        return None  # coefficients that no prior holds are of u: all is asked of the rows
 
     def curvature(self, state: State) -> Numbers:
         k, sums = self.scales, state.sums

@@ -16,7 +16,7 @@ from neglog.distributions.parameters import LOG, Parameter
 from neglog.estimation.huber import solve_huber
 from neglog.estimation.modelled_start import as_predicted
 from neglog.estimation.open_directions import column_null
-from neglog.estimation.smooth import minimise_absolute, minimise_smooth, solve_general, start
+from neglog.estimation.smooth import finish, minimise_absolute, minimise_smooth, solve_general, start
 from neglog.likelihood.accelerated import HuberTarget
 from neglog.likelihood.accelerators import merely_open
 from neglog.likelihood.joint import joint_engine, joint_sums
@@ -35,9 +35,11 @@ EDGE = 1e-3  # of the interval of a parameter: nearer to its end it has run ther
 SAME = 1e-4  # nats by which a fit must be better than that at a limit
 
 
-def solve_joint(task: Task, near: Answer | None = None) -> Answer:
-    """The answer, from one to a question like this if that is given."""
-    answer = _answered(task, near)
+def solve_joint(
+    task: Task, near: Answer | None = None, curvature: Numbers | None = None, of_some: bool = False
+) -> Answer:
+    """The answer, from one to a question like this, and with its curvature, if these are given."""
+    answer = _answered(task, near, None if task.target.open else curvature, of_some)
     for own in task.target.opened:
         if own.limit is not None and is_far(own, getattr(answer.noise, own.name)):
             answer = _at_limit(task, own, answer)
@@ -48,13 +50,17 @@ def solve_joint(task: Task, near: Answer | None = None) -> Answer:
     return answer
 
 
-def _answered(task: Task, near: Answer | None) -> Answer:
+def _answered(task: Task, near: Answer | None, curvature: Numbers | None = None, of_some: bool = False) -> Answer:
     """By Newton's method in coefficients and raw parameters."""
     target, n = task.target, task.engine.coefficients
     wide = replace(task, engine=_opened(task), penalty=_widened(task.penalty, len(target.open)))
     begin = begin_of(task) if near is None else np.append(near.theta, target.raw_of(near.noise))
     minimise = minimise_smooth if task.penalty.smooth else minimise_absolute
-    solution = minimise(wide, wide.objective(wide.engine), begin)
+    objective = wide.objective(wide.engine)
+    if curvature is not None and task.penalty.smooth:
+        solution = finish(objective, begin, curvature, task.tol, task.max_iter, of_some)
+    else:
+        solution = minimise(wide, objective, begin)
     if near is not None and not np.isfinite(solution.point.value):
         return _answered(task, None)
     found = solution.point.theta
@@ -224,7 +230,7 @@ def _at_limit(task: Task, own: Parameter, answer: Answer) -> Answer:
     else:
         held = solve_joint(here) if target.open else solve_general(here, theta)
     if _turns_back(task, own, held):  # so far out all is flat, and a search that came from there saw no slope
-        inside = _inside(own)
+        inside = inside_of(own)
         answer = _answered(task, replace(held, noise=held.noise.with_(**{own.name: inside})))
     found, limit = (_objective(task, one) for one in (answer, held))
     if answer.converged and found < limit - SAME and not is_far(own, getattr(answer.noise, own.name), 1.0):
@@ -252,7 +258,7 @@ def _turns_back(task: Task, own: Parameter, held: Answer) -> bool:
     return bool(slope * (own.raw.raw(own.limit.value) - own.raw.raw(own.start)) > 0)
 
 
-def _inside(own: Parameter) -> float:
+def inside_of(own: Parameter) -> float:
     """A value from which both the limit and what lies before it can be reached."""
     assert own.limit is not None
     first, last = (float(own.raw.raw(x)) for x in (own.start, own.limit.value))

@@ -268,7 +268,7 @@ class GroupedRows(Rows):
             if borrowed and decrement > SLOW * before:
                 found = None
                 continue
-            if decrement <= self.task.tol:
+            if decrement <= self.tol:
                 theta, converged = theta + step, True
                 break
             length = 1.0

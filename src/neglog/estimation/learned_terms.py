@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.design.blocks import Dense
 from neglog.design.parts import Part
 from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
@@ -14,9 +15,9 @@ from neglog.engines.memory import Memory
 from neglog.estimation.crossed_groups import eliminated, some_levels
 from neglog.estimation.evidence import Maximum, Pulls, State
 from neglog.estimation.evidence_of_groups import MaximumOfGroups
-from neglog.estimation.joint_newton import SAME, at_limit_note, is_far
+from neglog.estimation.joint_newton import SAME, at_limit_note, inside_of, is_far
 from neglog.estimation.large_groups import GroupedRows, information_of_groups
-from neglog.estimation.learned_prior import is_open, spreads_of
+from neglog.estimation.learned_prior import column_spreads, is_open, spreads_of
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
 from neglog.estimation.redundant_columns import redundancy_note, redundant_columns
 from neglog.estimation.solve import solve
@@ -33,6 +34,7 @@ STEP = 12  # one row of so many, of which one of so many, and so on
 LEAST_STEP = 4  # for that to pay
 FEWER = 30.0  # times less than where the search in the sample began, a scale may begin
 ROUGH = 1e-2  # nats that a start may be short of its maximum
+LOOSE = 1.0  # of the spread of y on the link's scale, a prior that holds what some of the rows do not show
 
 
 @dataclass(frozen=True)
@@ -252,9 +254,9 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
     some = _some(task)
     if some is not task:
         begin, near = _start(some, pulls, unknown)
-        state = _search(some, pulls).find(begin, ROUGH, near)
+        state = _search(some, _held_loosely(some, pulls)).find(begin, ROUGH, near)
         least = begin[: len(unknown)] - np.log(FEWER)  # what some rows do not show, all may
-        return np.append(np.maximum(state.u[: len(unknown)], least), state.u[len(unknown) :]), state
+        return np.append(np.maximum(state.u[: len(unknown)], least), _inside(task, state.u[len(unknown) :])), state
     usual = natural_scale(task)
     sizes = np.array([usual if one.output <= 0 else 1.0 for one in unknown])
     units = np.array([float(np.sqrt(np.median(row[row > 0]))) for row in pulls.on])
@@ -264,13 +266,35 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
     rows = eliminated(task) if task.target.open else None
     if rows is not None:
         answer = rows.without(pulls.penalty(scales), task.target)
-        return np.append(scales, task.target.raw_of(answer.noise)), None
+        return np.append(scales, _inside(task, task.target.raw_of(answer.noise))), None
     for _ in range(4):  # a prior so weak may leave a fit without an end
         answer = solve(replace(task, penalty=pulls.penalty(scales)))
         if answer.converged:
             break
         scales = scales - np.log(10)
-    return np.append(scales, task.target.raw_of(answer.noise) if task.target.open else ()), None
+    return np.append(scales, _inside(task, task.target.raw_of(answer.noise)) if task.target.open else ()), None
+
+
+def _inside(task: Task, v: Numbers) -> Numbers:
+    """Raw parameters of the noise, those at a limit put back to where they make a difference: a search that began at
+    the limit would see no slope.
+    """
+    noise = task.target.at(v)
+    for own in task.target.opened:
+        if own.limit is not None and is_far(own, getattr(noise, own.name)):
+            noise = noise.estimated(**{own.name: inside_of(own)})
+    return np.asarray(task.target.raw_of(noise))
+
+
+def _held_loosely(task: Task, pulls: Pulls) -> Pulls:
+    """With a weak prior where there is none: a level that few of the rows have would run away, far from all of them."""
+    engine = task.engine
+    blocks = engine.design.blocks
+    units = np.concatenate([np.ones(block.columns) * (not isinstance(block, Dense)) for block in blocks])
+    units = np.where(units > 0, 1.0, column_spreads(engine, task.target.w)) / (LOOSE * natural_scale(task))
+    free = (pulls.fixed == 0) & ~pulls.on.any(axis=0)
+    loose = np.where(free, engine.native(np.tile(units**2, (engine.loss.outputs, 1))), 0.0)
+    return replace(pulls, fixed=pulls.fixed + loose)
 
 
 def _some(task: Task) -> Task:

@@ -23,13 +23,15 @@ TOUCHING = 1e-5  # of the mean raw prediction, or of the domain's width: nearer 
 WIDE = 1500  # coefficients beyond which a lasso works on few columns at a time
 
 
-def solve_general(task: Task, theta: Numbers | None = None, curvature: Numbers | None = None) -> Answer:
+def solve_general(
+    task: Task, theta: Numbers | None = None, curvature: Numbers | None = None, of_some: bool = False
+) -> Answer:
     """From some coefficients on, with a curvature like that there, if these are given."""
     given = theta is not None
     theta = start(task) if theta is None else theta
     objective = task.objective(task.engine)
     if task.penalty.smooth and curvature is not None:
-        solution = finish(objective, theta, curvature, task.tol, task.max_iter)
+        solution = finish(objective, theta, curvature, task.tol, task.max_iter, of_some)
     elif task.penalty.smooth:
         solution = minimise_smooth(task, objective, theta)
     else:
@@ -84,12 +86,16 @@ def minimise_smooth(task: Task, objective: Objective, theta: Numbers) -> Solutio
     return solution
 
 
-def finish(objective: Objective, theta: Numbers, matrix: Numbers | None, tol: float, max_iter: int) -> Solution:
-    """With a borrowed curvature as long as that gains enough, then with the curvature itself."""
+def finish(
+    objective: Objective, theta: Numbers, matrix: Numbers | None, tol: float, max_iter: int, of_some: bool = False
+) -> Solution:
+    """With a borrowed curvature as long as that gains enough, if it is `of_some` rows for one step, then with the
+    curvature itself.
+    """
     if matrix is None or not len(theta) or not _is_metric(matrix):
         return newton(objective, theta, tol, max_iter)
-    cheap = getattr(objective.engine, "cheap_curvature", False)
-    polished = (with_own_curvature if cheap else polish)(objective, theta, matrix, tol, max_iter)
+    own = of_some or getattr(objective.engine, "cheap_curvature", False)
+    polished = (with_own_curvature if own else polish)(objective, theta, matrix, tol, max_iter)
     if polished.converged:
         return polished
     if np.isfinite(polished.point.value):

@@ -35,16 +35,16 @@ ROUGH = 1e-2  # posterior standard deviations from the optimum that do for a sta
 MANY = 100  # columns from which a Gram matrix of many rows costs more than some gradients
 
 
-def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = None) -> Answer:
+def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = None, *, of_some: bool = False) -> Answer:
     """The answer by the solver that fits noise and prior; some of them begin at the answer to a question like this one
-    and with its curvature, if these are given.
+    and with its curvature, which may be `of_some` of the rows, if these are given.
     """
     target = task.target
     if task.engine.width > FEW_COLUMNS:
         refuse_too_many(task)
     theta = None if near is None else near.theta
     if target.noise.modelled:
-        return solve_joint(task, _unmodelled(task) if near is None else near)
+        return solve_joint(task, _unmodelled(task) if near is None else near, curvature, of_some)
     if isinstance(target, Compound) and target.noise.power is None:
         return solve_power(task, near)
     if isinstance(target, Compound) and target.ridged:
@@ -63,7 +63,7 @@ def solve(task: Task, near: Answer | None = None, curvature: Numbers | None = No
         return _solve_squares(task)
     if target.open and not target.profiled:
         return solve_joint(task, near)
-    return solve_general(task, theta, curvature)
+    return solve_general(task, theta, curvature, of_some)
 
 
 def _unmodelled(task: Task) -> Answer:
