@@ -48,6 +48,17 @@ def groups(n: int, levels: int, noise: str) -> pd.DataFrame:
     return table.assign(y=rng.poisson(np.exp(eta)) if noise == "poisson" else eta + rng.normal(size=n))
 
 
+def crossed(n: int, levels: int) -> pd.DataFrame:
+    """Two factors of many levels, every row with one of each at random."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, levels, (2, n))
+    table = pd.DataFrame({"x": rng.normal(size=n)})
+    for name, own in zip("gh", codes, strict=True):
+        table[name] = pd.Categorical.from_codes(own, [f"l{k}" for k in range(levels)])
+    effects = rng.normal(0, 0.5, (2, levels))
+    return table.assign(y=0.3 + 0.4 * table.x + effects[0][codes[0]] + effects[1][codes[1]] + rng.normal(size=n))
+
+
 def motor() -> pd.DataFrame:
     """French motor policies: four numbers, five factors, numbers of claims and years of exposure."""
     policies = pd.read_parquet(data.located("freMTPL2freq.parquet"))
@@ -164,6 +175,16 @@ def lines(size: Any, tell: Callable[[str], None]) -> Iterator[tuple[str, ...]]:
                 found = by_r(table, f"{noise}_groups", package)
                 note = "" if isinstance(found, str) else f"scales {fit.terms['g'].scale:.4f} and {found[1][0]:.4f}"
                 yield line(name, seconds, package, found, "≥ 20", note)
+    for n, levels in ((20_000, 500),) if size.quick else ((100_000, 2_000), (1_000_000, 10_000)):
+        table, name = crossed(n, levels), f"two groups of {levels:,} levels that cross, gaussian, {n:,}"
+        tell(name)
+        terms = ["x", nl.group("g"), nl.group("h")]
+        seconds, fit = best(lambda table=table, terms=terms: nl.fit(table, "y", nl.Gaussian(), terms=terms), 1)
+        found = by_r(table, "gaussian_crossed", "lme4")
+        own = sorted(fit.terms[name].scale for name in "gh")
+        theirs = [] if isinstance(found, str) else sorted(found[1][:2])
+        note = " and ".join(str(np.round(scales, 4)) for scales in (own, theirs) if scales)
+        yield line(name, seconds, "lme4", found, "≥ 2", f"scales {note}")
     yield _two_predictors(10_000 if size.quick else 1_000_000, tell)
 
 

@@ -39,12 +39,13 @@ models <- list(
   gaussian_groups = function() {
     form <- y ~ x + z + (1 | g)
     if (package == "glmmTMB") glmmTMB(form, data = data, REML = TRUE) else lmer(form, data = data, REML = TRUE)
-  }
+  },
+  gaussian_crossed = function() lmer(y ~ x + (1 | g) + (1 | h), data = data, REML = TRUE)
 )
 answers <- list(
   mgcv = function(fit) lambdas(fit),
   glmmTMB = function(fit) sqrt(unlist(VarCorr(fit)$cond)),
-  lme4 = function(fit) as.data.frame(VarCorr(fit))$sdcor[1]
+  lme4 = function(fit) as.data.frame(VarCorr(fit))$sdcor
 )
 start <- Sys.time()
 found <- suppressMessages(suppressWarnings(models[[problem]]()))

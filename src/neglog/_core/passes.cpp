@@ -27,6 +27,14 @@ std::size_t number_of_parts(std::size_t rows, std::size_t columns, std::size_t s
     return std::max<std::size_t>(1, std::min(panels / 8, affordable));
 }
 
+// Functions are many and the numbers in a row few: the Gram matrices of the parts are to be small beside the table.
+std::size_t number_of_parts(const Table& table, std::size_t width, std::size_t stride, bool with_gram) {
+    const std::size_t parts = number_of_parts(table.rows, width, stride, with_gram);
+    if (!with_gram || table.basis.empty()) return parts;
+    const std::size_t numbers = table.panel_columns(false) + table.codes.size() + table.basis.size();
+    return std::min(parts, std::max<std::size_t>(4, table.rows * numbers / (32 * width * width)));
+}
+
 Buffer make_buffer(std::size_t n) { return Buffer(static_cast<double*>(std::aligned_alloc(64, rounded_up(n * sizeof(double), 64) + 64))); }
 
 // None where the panels would crowd the second-level cache.
@@ -676,7 +684,7 @@ double sums(const InstructionSet& set, const Table& table, const Pass& pass, std
     const Turn turn = table.turn(pass.response, pass.outputs(), pass.open.size());
     const std::size_t width = turn.inner_width();
     const std::size_t stride = panel_stride(table.rows, table.panel_columns(pass.response), pass.gram != nullptr);
-    const std::size_t parts = number_of_parts(table.rows, width, stride, pass.gram != nullptr);
+    const std::size_t parts = number_of_parts(table, width, stride, pass.gram != nullptr);
     const std::size_t per_part = rounded_up((table.rows + parts - 1) / parts, stride);
     if (pass.panels && !pass.panels->numbers) pass.panels->numbers = room_for_panels(table, pass, stride);
     std::vector<double> values(parts, 0.0), gradients(parts * width, 0.0), grams(pass.gram ? parts * width * width : 0, 0.0);

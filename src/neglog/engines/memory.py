@@ -194,6 +194,13 @@ class Memory:
         eta = self.predict(theta)
         return eta if eta.ndim == 1 else np.ascontiguousarray(eta[:, 0])
 
+    def predict_modelled(self, theta: Numbers) -> Numbers:
+        """Those of the modelled parameters alone, (rows, parameters)."""
+        outputs = self.loss.outputs - 1
+        eta = np.empty((self.rows, outputs))
+        _core.predict_rows(self.table, theta[self.columns : self.coefficients], outputs, None, eta, self.threads)
+        return eta
+
     def moments(self, centre: float = 0.0) -> Numbers:
         """The Gram matrix of all columns and, last, y - offset - centre, under the row weights."""
         width = self.columns + 1

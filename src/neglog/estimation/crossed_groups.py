@@ -225,6 +225,8 @@ class CrossedCovariance:
 class CrossedRows(GroupedRows):
     """Fits by Newton's method with the levels of the largest group eliminated, and those of the others sparse."""
 
+    dear = False  # than the inverse of what is left
+
     def __init__(self, task: Task, parts: list[Part]) -> None:
         super(GroupedRows, self).__init__(task)
         self.small, (largest, *further) = without_groups(task, parts)

@@ -34,7 +34,7 @@ LAST = 1e-2  # nats that a step of many rows promises, after which no other is n
 SHRUNK = 1e-2  # than the step before promised
 NEAR = 0.05  # nats, from which on slopes are exact
 ROUGHLY = 10_000  # rows that show third derivatives well enough before
-AT_ONCE = 1 << 17  # rows
+AT_ONCE = 1 << 16  # rows
 MANY = 30_000  # rows, of which a last look costs more than it tells
 SETTLED = 1e-3  # nats that it may promise where no step holds what it does, as where a curvature jumps
 ENOUGH = 1e-4  # of what the slope promises
@@ -119,6 +119,10 @@ class State:
     def answer(self) -> Answer:
         """The fit."""
         return self.sums.answer
+
+    def without_rows(self) -> "State":
+        """What the rows said, without keeping them in memory."""
+        return replace(self, sums=replace(self.sums, answer=replace(self.answer, engine=None)))  # type: ignore[arg-type]
 
 
 class Maximum:

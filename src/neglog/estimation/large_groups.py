@@ -237,6 +237,10 @@ class GroupedRows(Rows):
         """What Gaussian noise needs, and nothing else."""
         return _Squares(self) if self.task.target.squares else None
 
+    @property
+    def dear(self) -> bool:  # type: ignore[override]
+        return self.squares is None
+
     def _row_sums(self, target: Target, theta: Numbers) -> tuple[float, Numbers, Numbers]:
         """The nll, and slopes and curvatures of each row in its prediction, times its weight."""
         eta = self.task.engine.predict(theta)

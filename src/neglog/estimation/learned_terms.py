@@ -32,6 +32,7 @@ SAMPLE = 5_000  # rows to begin with, at least, or
 PER_COLUMN = 30  # for each column
 STEP = 12  # one row of so many, of which one of so many, and so on
 LEAST_STEP = 4  # for that to pay
+MOST = 60_000  # rows to begin with, whose copies take memory
 FEWER = 30.0  # times less than where the search in the sample began, a scale may begin
 ROUGH = 1e-2  # nats that a start may be short of its maximum
 LOOSE = 1.0  # of the spread of y on the link's scale, a prior that holds what some of the rows do not show
@@ -256,7 +257,8 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
         begin, near = _start(some, pulls, unknown)
         state = _search(some, _held_loosely(some, pulls)).find(begin, ROUGH, near)
         least = begin[: len(unknown)] - np.log(FEWER)  # what some rows do not show, all may
-        return np.append(np.maximum(state.u[: len(unknown)], least), _inside(task, state.u[len(unknown) :])), state
+        begin = np.append(np.maximum(state.u[: len(unknown)], least), _inside(task, state.u[len(unknown) :]))
+        return begin, state.without_rows()
     usual = natural_scale(task)
     sizes = np.array([usual if one.output <= 0 else 1.0 for one in unknown])
     units = np.array([float(np.sqrt(np.median(row[row > 0]))) for row in pulls.on])
@@ -306,7 +308,8 @@ def _some(task: Task) -> Task:
         return task.taken(crossed)
     rows = task.engine.rows
     least = max(SAMPLE, PER_COLUMN * task.engine.columns)
-    return task if rows < LEAST_STEP * least else task.taken(np.arange(0, rows, min(STEP, rows // least)))
+    step = max(min(STEP, rows // least), rows // max(MOST, least))
+    return task if rows < LEAST_STEP * least else task.taken(np.arange(0, rows, step))
 
 
 def _finished(task: Task, answer: Answer, owned: list[Owned], found: list[TermScale]) -> Learned:

@@ -81,5 +81,5 @@ def note_runaways(task: Task, answer: Answer, level: dict[str, float], values: R
 
 def raw_values(task: Task, answer: Answer) -> Raw:
     """What the family declares of each modelled parameter, and its raw values in the rows in memory that count."""
-    eta = task.in_memory().engine.predict(answer.theta)
-    return [(answer.noise.parameter(name), eta[:, k]) for k, name in enumerate(answer.noise.modelled, 1)]
+    eta = task.in_memory().engine.predict_modelled(answer.theta)
+    return [(answer.noise.parameter(name), eta[:, k]) for k, name in enumerate(answer.noise.modelled)]
