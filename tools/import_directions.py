@@ -23,6 +23,8 @@ LAYERS = [
     "estimation",
     "results",
     "fitting",
+    "boosting",
+    "lightgbm",
     "comparison",
 ]
 

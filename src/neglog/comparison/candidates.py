@@ -67,25 +67,27 @@ def screened(
     return [noise for noise in noises if name(noise) not in refused], refused
 
 
-def lost(scores: list[Score], places: Any, folds: int, sample: int = SAMPLE) -> dict[str, str]:
+def lost(scores: list[Score], places: Any, folds: int, sample: int = SAMPLE, settled: int = 0) -> dict[str, str]:
     """Which noises need no further fold after the first, whose rows are at these places, and why: others are better,
-    or a parameter went to a limit at which it is another that is tried.
+    or a parameter went to a limit at which it is another that is tried. The last ones are `settled`.
     """
     if not scores or len(scores[0].nll) < 4 * sample:
         return {}
-    names = {score.name.replace("()", "") for score in scores}
+    laws = {(score.law.replace("()", ""), score.structure) for score in scores}
     refused = {
         score.name: f"on the first of {folds} folds it came to {score.limit}, which is tried too"
-        for score in scores
-        if score.limit in names
+        for score in scores[: len(scores) - settled]
+        if (score.limit, score.structure) in laws
     }
     costs = {score.name: score.nll[places] for score in scores if score.name not in refused}
-    return refused | _behind(
-        costs, scores[0].weight[places], LOST, f"on the first of {folds} folds, so not tried on the others"
-    )
+    where = f"on the first of {folds} folds, so not tried on the others"
+    behind = _behind(costs, scores[0].weight[places], LOST, where, 1 if settled else SHOWN)
+    for score in scores[len(scores) - settled :]:
+        behind.pop(score.name, None)
+    return refused | behind
 
 
-def _behind(costs: dict[str, Numbers], weight: Numbers, least: float, where: str) -> dict[str, str]:
+def _behind(costs: dict[str, Numbers], weight: Numbers, least: float, where: str, shown: int = SHOWN) -> dict[str, str]:
     """The noises that cost surely more than the best, and at least so much, with one reason for all of them, which is
     then said once; from the least to the most.
     """
@@ -96,6 +98,6 @@ def _behind(costs: dict[str, Numbers], weight: Numbers, least: float, where: str
         gap = float(np.average(away, weights=weight))
         if gap > max(least, SURE * standard_error(away, weight)):
             gaps[name] = gap
-    names = sorted(gaps, key=lambda one: gaps[one])[max(SHOWN - len(costs) + len(gaps), 0) :]
+    names = sorted(gaps, key=lambda one: gaps[one])[max(shown - len(costs) + len(gaps), 0) :]
     ends = dict.fromkeys(f"{gaps[name]:.2g}" for name in names[:1] + names[-1:])
     return dict.fromkeys(names, f"{' to '.join(ends)} nats a row more than {best} {where}")

@@ -1,33 +1,48 @@
-"""Which noise do these data support? Every noise that can explain y, on the same folds, in held-out nats."""
+"""Which noise do these data support, and which shape of f? Every noise that can explain y, on the same folds, in
+held-out nats.
+"""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neglog.comparison.candidates import CELLS, SAMPLE, candidates, lost, of_classes, screened, uncalled_for
-from neglog.comparison.cells import scored
+from neglog.comparison.candidates import CELLS, SAMPLE, candidates, of_classes, screened, uncalled_for
 from neglog.comparison.compare_in_pieces import (
     CANNOT_FIT,
     CLASSES,
-    TOL,
     compare_source,
-    no_chance,
     open_for_all,
     why_not,
 )
-from neglog.comparison.comparison import Comparison, Score, typical
+from neglog.comparison.comparison import Comparison, Score
+from neglog.comparison.conditional import uneven
 from neglog.comparison.leaks import identifiers, leaks, perfection
-from neglog.comparison.recipes import law_call, recipe_of
+from neglog.comparison.recipes import Recipe, recipe_of
 from neglog.comparison.recognised import looks_like_grades, recognised
 from neglog.comparison.recorded import Facts, facts_of
-from neglog.comparison.rows import Rows, own_terms_of
+from neglog.comparison.rows import COLUMNS, Key, Rows
+from neglog.comparison.search import Search, first_look, quiet
+from neglog.comparison.splits import Splits, at_random, checked_by, doubts, split_by
+from neglog.comparison.stacking import Stack
+from neglog.comparison.structures import (
+    CONSTANT,
+    LINEAR,
+    SMOOTH,
+    STACK,
+    TREES,
+    Candidate,
+    asked_structures,
+    features_of,
+    linear_terms,
+)
 from neglog.design import declared_order, is_formula, row_count
-from neglog.design.design import Design
+from neglog.design.columns import column
+from neglog.design.design import Design, Schema
+from neglog.design.selection import take_rows
 from neglog.distributions import Categorical, Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.censored import Cells, cells_of, ends_of
@@ -36,15 +51,12 @@ from neglog.distributions.specification import noise_of, prior_of
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.learned_prior import is_open
 from neglog.fitting.fit import explained, fit, opened, with_ends
-from neglog.likelihood.row_values import ConvergenceWarning, checked
+from neglog.likelihood.row_values import checked
 from neglog.results.fit import Fit
 from neglog.streaming.first_pass import opened_source
-from neglog.streaming.pieces import fold_of
 from neglog.streaming.watching import tells
-from neglog.typing import Numbers
 
 SETTINGS = {"intercept": True, "missing": "error", "rare": 0, "terms": None}  # which `nl.fit` has by default
-AnyFit = TypeVar("AnyFit", bound=Fit)
 PRECISE = 1e-6  # the tol that `nl.fit` has by default
 
 
@@ -68,8 +80,17 @@ def compare(
     engine: str | None = None,
     cache: Any = None,
     terms: Any = None,
+    structures: Sequence[str] | str | None = None,
+    folds_by: tuple[str, Any] | None = None,
 ) -> Comparison:
     """Fit every noise that can explain y on the same folds, and rank them by the nats of the rows left out.
+
+    structures  shapes of f: "linear" takes the columns as they are, "smooth" makes curves of numbers and groups of
+                large factors and lets the spread depend on them where that pays, "trees" grows LightGBM's. By default
+                linear and smooth, and trees of fewer than 50,000 rows where LightGBM is installed; linear alone where
+                noises or terms were named. All noises are tried on the first, the best few go on
+    folds_by    ("group", column) leaves out whole groups, ("time", column) scores each part of the rows by fits to what
+                came before; by default rows are left out at random
 
     noises    which to try, as objects or text ("gamma", "tweedie(power=1.5)"); by default all that can explain y
     prior     of the coefficients; by default a Gaussian whose scale is learned in every fold
@@ -101,13 +122,20 @@ def compare(
     asked = y
     y, settings["terms"] = explained(y, terms, intercept)
     source = opened_source(X, engine)
+    by = checked_by(folds_by)
     if source is not None:
+        if folds_by is not None or (structures is not None and structures not in ("linear", ["linear"], ("linear",))):
+            raise ValueError(
+                "where X is not in memory, noises are compared on the columns as they are and with folds at random: "
+                "leave structures and folds_by out, or read a sample of the rows into a table"
+            )
         settings["cache"] = cache
         again = partial(fit, X, y, engine=engine, progress=False, **given, **settings)
         found = _compared_source(source, y, noises, prior, given, settings, folds, seed, progress, again)
     else:
-        found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress)
-    found.recipe = replace(recipe, prior=found.prior)
+        asked_for = (asked, structures, by)
+        found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress, asked_for)
+    found.recipe = replace(recipe, prior=found.prior, linear=found.recipe.linear)
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     found.target = _target_name(ends_of(asked)["y"])
     found.leaks = found.leaks or perfection(found.scores[0], found.y, found.target)
@@ -134,6 +162,7 @@ def _compared_table(
     folds: int,
     seed: int,
     progress: Any,
+    asked: tuple[Any, Any, tuple[str, Any] | None],
 ) -> Comparison:
     """For rows in memory."""
     name = ends_of(y)["y"]
@@ -144,11 +173,11 @@ def _compared_table(
     lower, beside = with_ends(y, {**given, "number": number})
     reference = isinstance(prior, Flat)
 
-    def read(modelled: dict[str, Any]) -> tuple[Design, dict[str, Any]]:
-        made_of = {"terms": settings["terms"], "modelled": modelled}
+    def read(terms: Any, modelled: dict[str, Any]) -> tuple[Design, dict[str, Any]]:
+        made_of = {"terms": terms, "modelled": modelled}
         return opened(X, lower, beside, labels, reference, missing, rare, settings["intercept"], made_of)
 
-    design, values = read({})
+    design, values = read(settings["terms"], {})
     target, number = cells_of(values), values["number"]
     values = {name: values[name] for name in given}
     assert target is not None
@@ -164,20 +193,46 @@ def _compared_table(
     admitted, refused = _admitted(tried, facts, given["exposure"] is not None, noises is not None)
     if admitted[0].labelled and len(np.unique(target)) < 2:
         raise ValueError("no noise can explain y: it has one class only")
-    designs = {own: read(dict(own))[0] for own in dict.fromkeys(map(own_terms_of, admitted)) if own} | {(): design}
-    data = Rows(designs, target, values, settings["intercept"])
+    whole_y, wanted, by = asked
+    structures = asked_structures(
+        wanted, X, ends_of(whole_y)["y"], settings["terms"], design.rows, noises is not None, design.columns
+    )
+    linear = linear_terms(design) if wanted is not None or noises is None else None
+    if settings["terms"] is not None or not isinstance(prior, Flat | Gaussian):
+        linear = None
+
+    def make(key: Key) -> Design:
+        structure, own = key
+        if structure == CONSTANT:
+            return Design((), design.rows, 0, Schema(0))
+        if structure == COLUMNS or (structure == LINEAR and not own and linear is None):
+            return design
+        terms = "smooth" if structure == SMOOTH else settings["terms"] if linear is None else linear
+        return read(terms, dict(own))[0]
+
+    data = Rows(make, target, values, settings["intercept"], design.rows)
     counted = data.counted()
-    if not 2 <= folds <= counted.design.rows:
-        raise ValueError(f"folds must be between 2 and the number of rows, {counted.design.rows}, but is {folds}")
-    where = np.arange(design.rows) if number is None else number.astype(np.int64)
-    fold = fold_of(where if counted is data else where[data.values["sample_weight"] > 0], folds, seed)
-    if np.bincount(fold, minlength=folds).min() == 0:  # of very few rows
-        fold = np.arange(counted.design.rows) % folds
-    found = _compared(data, counted, facts, admitted, refused, prior, fold, folds, seed, progress, noises is not None)
-    found.leaks = leaks(counted.design, _numbers(counted.y), _target_name(ends_of(y)["y"]), numeric=not labels)
+    if not 2 <= folds <= counted.count:
+        raise ValueError(f"folds must be between 2 and the number of rows, {counted.count}, but is {folds}")
+    kept = np.arange(design.rows) if number is None else number.astype(np.int64)
+    where = kept if counted is data else kept[data.values["sample_weight"] > 0]
+    if by is None:
+        splits = at_random(where, folds, seed)
+    else:
+        splits = split_by(by[0], column(X, by[1], "folds_by", numeric=False)[where], folds, seed)
+    found = _compared(
+        data, counted, facts, admitted, refused, prior, splits, seed, progress, noises is not None, structures
+    )
+    found.recipe = Recipe(linear=None if linear is None else repr(linear))
+    target_name = _target_name(ends_of(y)["y"])
+    found.leaks = leaks(counted.design, _numbers(counted.y), target_name, numeric=not labels)
     found.fit.notes += identifiers(design)
+    if design.schema.terms is None:
+        found.fit.notes += doubts(counted.design, _numbers(counted.y), by=by)
+        features = features_of(take_rows(counted.design, splits.tested))
+        found.uneven = uneven(features, found.scores[0])
     if facts is not None:
-        found.fit.notes += recognised(facts, _numbers(counted.y), design, _target_name(ends_of(y)["y"]))
+        found.fit.notes += recognised(facts, _numbers(counted.y), design, target_name)
     return found
 
 
@@ -211,15 +266,16 @@ def _compared_source(
         if noises is None and facts is not None:
             small = task.small
             beside = {"sample_weight": small.target.w, "offset": small.engine.offset, "exposure": None}
-            data = Rows({(): small.engine.design}, small.target.raw, beside, settings["intercept"])
-            look = _first_look(data, prior, facts.cell_width()[0])
+            small_design = small.engine.design
+            data = Rows(lambda _: small_design, small.target.raw, beside, settings["intercept"], small.engine.rows)
+            look = first_look(data, prior, facts.cell_width()[0])
             admitted, hopeless = screened(admitted, small.engine.rows, _name, look)
             refused |= hopeless
         names = [_name(noise) for noise in admitted]
         scores, resolution, shown = compare_source(task, admitted, names, refused, prior, facts, folds, seed, progress)
 
-    def whole(noise: Noise) -> Fit:
-        return again(noise, prior)
+    def whole(score: Score) -> Fit:
+        return again(score.noise, prior)
 
     final = _final(scores, refused, progress, whole)
     found = _settled(Comparison(scores, refused, resolution, prior, folds, shown, final), whole)
@@ -291,118 +347,85 @@ def _compared(
     noises: list[Noise],
     refused: dict[str, str],
     prior: Prior,
-    fold: Any,
-    folds: int,
+    splits: Splits,
     seed: int,
     progress: Any,
     named: bool,
+    structures: Sequence[str],
 ) -> Comparison:
     labels = all(noise.labelled for noise in noises)
     sample = CELLS if isinstance(counted.y, Cells) else SAMPLE
     width, resolution = CLASSES if facts is None or labels else facts.cell_width()
-    rows, weight = counted.design.rows, counted.values["sample_weight"]
-    weight = np.ones(rows) if weight is None else weight
-    if not named:
-        noises, hopeless = screened(noises, rows, _name, _first_look(counted, prior, width), sample)
+    if not named and structures[0] == LINEAR:
+        look = first_look(counted, prior, width)
+        noises, hopeless = screened(noises, counted.count, _name, look, sample)
         refused |= hopeless
-    scores = [_unscored(noise, rows, weight) for noise in noises]
-    for k in range(folds):
-        places = np.flatnonzero(fold == k)
-        train, test = counted.taken(np.flatnonzero(fold != k)), counted.taken(places)
-        for i, score in enumerate(scores):
-            if progress is not None:
-                progress(f"{score.name}, fold {k + 1} of {folds}", (k + i / len(scores)) / (folds + 0.2))
-            try:
-                _score_fold(score, train, test, places, prior, width, np.random.default_rng([seed, k]))
-            except CANNOT_FIT as error:
-                refused[score.name] = f"it could not be fitted: {error}"
-                continue
-            impossible = int(np.count_nonzero(~np.isfinite(score.nll[places])))
-            if impossible:
-                refused[score.name] = no_chance(score.noise, impossible, len(places))
-        scores = [score for score in scores if score.name not in refused]
-        if k == 0 and not named:
-            refused |= (behind := lost(scores, places, folds, sample))
-            scores = [score for score in scores if score.name not in behind]
-    scores.sort(key=lambda score: score.mean)
+    search = Search(counted, prior, width, splits, seed, progress, refused, sample)
+    scores = search.run(noises, structures, named=named)
 
-    def whole(noise: Noise) -> Fit:
-        return data.fit(noise, prior, PRECISE)
+    def whole(score: Score) -> Fit:
+        return data.fit(Candidate(score.noise, score.structure), prior, PRECISE)
 
     final = _final(scores, refused, progress, whole)
-    y = np.asarray(_numbers(counted.y), None if labels else float)
-    found = _settled(Comparison(scores, refused, resolution, prior, folds, y, final), whole)
-    return replace(found, prior=data.prior_of(found.scores[0].noise, prior))
+    y = np.asarray(_numbers(counted.y), None if labels else float)[splits.tested]
+    found = _settled(Comparison(scores, refused, resolution, prior, len(splits), y, final), whole)
+    own = _fitted_score(found.scores)
+    found = replace(found, prior=data.prior_of(Candidate(own.noise, own.structure), prior))
+    found.model = _model(found, data, prior, seed)
+    return found
 
 
-def _unscored(noise: Noise, rows: int, weight: Numbers) -> Score:
-    """With a place for every row."""
-    return Score(_name(noise), noise, np.empty(rows), np.empty(rows), np.empty(rows), weight)
+def _fitted_score(scores: list[Score]) -> Score:
+    """The best that is a fit, whose terms and coefficients can be read."""
+    return next((score for score in scores if score.structure not in (TREES, STACK)), scores[0])
 
 
-def _first_look(data: Rows, prior: Prior, width: float | None) -> Callable[..., tuple[Numbers, Numbers]]:
-    """What rows cost under a fit to others; infinitely much where there is none."""
+def _model(found: Comparison, data: Rows, prior: Prior, seed: int) -> Any:
+    """What gives the best law for new rows."""
+    best = found.scores[0]
+    if best.structure not in (TREES, STACK):
+        return found.fit
 
-    def held_out(noise: Noise, train: Any, test: Any) -> tuple[Numbers, Numbers]:
-        other = data.taken(test)
-        weight = other.values["sample_weight"]
-        nothing = np.full((3, len(test)), np.inf)
-        score = Score("", noise, nothing[0], nothing[1], nothing[2], np.ones(len(test)))
-        with suppress(*CANNOT_FIT):
-            _score_fold(score, data.taken(train), other, slice(None), prior, width, np.random.default_rng(0))
-        return score.nll, score.weight if weight is None else weight
+    def fitted(score: Score) -> Any:
+        candidate = Candidate(score.noise, score.structure)
+        return quiet(lambda: data.grow(candidate, seed) if score.structure == TREES else whole(candidate))
 
-    return held_out
+    def whole(candidate: Candidate) -> Fit:
+        return data.fit(candidate, prior, PRECISE)
 
-
-def _score_fold(
-    score: Score, train: Rows, test: Rows, places: Any, prior: Prior, width: float | None, rng: np.random.Generator
-) -> None:
-    fitted = _quiet(lambda: train.fit(score.noise, prior, TOL))
-    if not fitted.converged:
-        score.converged = False
-        score.notes.append(fitted.message)
-    score.limit = fitted.limit
-    beside = {name: test.values[name] for name in ("offset", "exposure")}
-    law = fitted.distribution(test.design_of(score.noise), **beside)
-    score.fitted = typical(fitted.noise, law)
-    if score.noise.labelled:
-        known = {label: k for k, label in enumerate(fitted.classes.tolist())}
-        absent = sorted({str(label) for label in test.y.tolist() if label not in known})
-        if absent:
-            raise ValueError(f"the class {', '.join(absent)} is in one fold only; merge classes, or take fewer folds")
-        codes = np.array([known[label] for label in test.y.tolist()])
-        score.nll[places], score.transform[places] = scored(law, codes, None, rng)
-        labels = np.asarray(fitted.classes)
-        score.predicted[places] = law.p @ labels if labels.dtype.kind in "iuf" else law.p.max(axis=1)
-        if law.of_classes:  # which have no order in which one could be too high
-            score.transform[places] = np.nan
-        return
-    score.nll[places], score.transform[places] = scored(law, test.y, width, rng)
-    score.predicted[places] = law.point()
+    if best.structure == TREES:
+        return fitted(best).model
+    ways = [fitted(score) for score, _ in best.parts]
+    return Stack(tuple(getattr(one, "model", one) for one in ways), tuple(share for _, share in best.parts))
 
 
-def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: Callable[[Noise], Fit]) -> Fit:
-    """The best noise on all rows, by the call that the conclusion names; what fails there is refused like the rest."""
+def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: Callable[[Score], Fit]) -> Fit:
+    """The best fit on all rows, by the call that the conclusion names; what fails there is refused like the rest."""
     while scores:
+        score = _fitted_score(scores)
+        if score.structure in (TREES, STACK):
+            break
         if progress is not None:
-            progress(f"{scores[0].name} on all rows", 1.0)
+            progress(f"{score.name} on all rows", 1.0)
         try:
-            return _quiet(partial(fitted, scores[0].noise))
+            return quiet(partial(fitted, score))
         except CANNOT_FIT as error:
-            refused[scores.pop(0).name] = f"it could not be fitted to all rows: {error}"
+            scores.remove(score)
+            refused[score.name] = f"it could not be fitted to all rows: {error}"
     raise ValueError(why_not(refused))
 
 
-def _settled(found: Comparison, fitted: Callable[[Noise], Fit]) -> Comparison:
+def _settled(found: Comparison, fitted: Callable[[Score], Fit]) -> Comparison:
     """Where the best noise has no end on all rows, as a Tweedie whose power runs to its edge on plain counts, and one
     that is as good has, the latter is the best and the former is refused with what its fit says.
     """
+    if found.scores[0].structure in (TREES, STACK):
+        return found
     ended = {found.scores[0].name: found.fit}
     for place, score in enumerate(found.scores):
-        if score.name not in found.ties:
+        if score.name not in found.ties or score.structure in (TREES, STACK):
             return found
-        final = ended[score.name] if score.name in ended else _quiet(partial(fitted, score.noise))
+        final = ended[score.name] if score.name in ended else quiet(partial(fitted, score))
         if not final.converged:
             ended[score.name] = final
             continue
@@ -414,15 +437,6 @@ def _settled(found: Comparison, fitted: Callable[[Noise], Fit]) -> Comparison:
     return found
 
 
-def _quiet(fitted: Callable[[], AnyFit]) -> AnyFit:
-    """A fit whose lack of convergence is told in the comparison, not as a warning."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fitted()
-
-
 def _name(noise: Noise) -> str:
     """The family, and what is stated beside the defaults."""
-    return law_call(noise).removesuffix("()")
+    return Candidate(noise).name

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from neglog.comparison.conditional import Uneven
 from neglog.comparison.recipes import Recipe
+from neglog.comparison.structures import LINEAR, STACK, Candidate
 from neglog.comparison.verdict import sentence, with_error
 from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
@@ -70,6 +72,18 @@ class Score:
     totals: Totals | None = None  # of all rows, where only some are kept
     place: int = 0  # in the totals
     limit: str | None = None  # the noise that a fit came to, where a parameter went to its limit
+    structure: str = LINEAR  # the shape of its prediction
+    parts: list[tuple["Score", float]] = field(default_factory=list)  # of a mixture, with their shares
+
+    @property
+    def law(self) -> str:
+        """The noise without the structure."""
+        return self.name.removeprefix(f"{self.structure} ")
+
+    @property
+    def complexity(self) -> tuple[int, int]:
+        """From simple to rich."""
+        return Candidate(self.noise, self.structure).complexity
 
     @property
     def mean(self) -> float:
@@ -135,6 +149,8 @@ class Comparison:
     leaks: list[str] = field(default_factory=list)  # columns that tell the target
     recipe: Recipe = field(default_factory=Recipe)
     command: str = ""  # of the command line, that gives `fit`
+    uneven: list[Uneven] = field(default_factory=list)  # columns along which the best is wrong
+    model: Any = None  # what gives the best law for new rows: `fit`, trees, or several of them mixed
 
     @property
     def rows(self) -> int:
@@ -152,9 +168,31 @@ class Comparison:
         return self.fit.noise
 
     @property
+    def structure(self) -> str:
+        """The shape of f under which the best noise predicts best."""
+        return self.scores[0].structure
+
+    @property
+    def structures(self) -> list[str]:
+        """All that were scored."""
+        return list(dict.fromkeys(score.structure for score in self.scores))
+
+    @property
     def call(self) -> str:
-        """The call of `nl.fit` that gives `fit`, with the arguments that the comparison was given."""
-        return self.recipe.call(self.scores[0].noise)
+        """The call that gives the best law, with the arguments that the comparison was given."""
+        return self.call_of(self.scores[0])
+
+    def call_of(self, score: Score) -> str:
+        """The call that gives the law of one of the scores; of a mixture, that of its largest part."""
+        if score.structure == STACK:
+            return self.call_of(score.parts[0][0])
+        return self.recipe.call(score.noise, score.structure)
+
+    @cached_property
+    def simplest(self) -> Score:
+        """The simplest that is not worse than the best by more than one standard error of the difference."""
+        near = [score for score in self.scores if (gap := self.gap(score))[0] <= gap[1]]
+        return min(near, key=lambda score: (score.complexity, score.mean))
 
     @cached_property
     def ties(self) -> list[str]:
@@ -196,12 +234,14 @@ class Comparison:
             gap, gap_error = self.gap(score)
             records.append(
                 {
-                    "noise": score.name,
+                    "noise": score.law,
+                    "structure": score.structure,
                     "nats": score.mean,
                     "error": score.error,
                     "worse": gap,
                     "worse_error": gap_error,
                     "tied": score.name in self.ties,
+                    "simplest": score is self.simplest,
                     "ks": score.ks,
                     **{f"coverage_{100 * level:g}": score.coverage(level) for level in LEVELS},
                     "converged": score.converged,
@@ -231,6 +271,9 @@ class Comparison:
             "cautions": self.cautions,
             "call": self.call,
             "command": self.command,
+            "structure": self.structure,
+            "simplest": self.simplest.name,
+            "uneven": [one.sentence(self.scores[0]) for one in self.uneven],
             "conclusion": self.conclusion,
         }
 
@@ -252,15 +295,18 @@ class Comparison:
         from rich.text import Text
 
         table = Table(title="Held-out nats per row", caption=self.resolution, caption_justify="left")
-        for column in ("noise", "nats", "±", "worse by", "±", "KS", *(f"{100 * level:g}%" for level in LEVELS)):
-            table.add_column(column, justify="left" if column == "noise" else "right")
+        several = len(self.structures) > 1
+        first = ("noise", "structure") if several else ("noise",)
+        for column in (*first, "nats", "±", "worse by", "±", "KS", *(f"{100 * level:g}%" for level in LEVELS)):
+            table.add_column(column, justify="left" if column in first else "right")
         for record in self.table:
             name = f"{record['noise']} (tied)" if record["tied"] and record["worse"] else record["noise"]
             gap = ("", "") if not record["worse"] else with_error(record["worse"], record["worse_error"])
             judged = [f"{record['ks']:.3f}", *(f"{100 * record[f'coverage_{100 * level:g}']:.1f}%" for level in LEVELS)]
             if np.isnan(record["ks"]):
                 judged = ["–"] * len(judged)
-            table.add_row(Text(name), *with_error(record["nats"], record["error"]), *gap, *judged)
+            names = [Text(name), *([record["structure"]] if several else [])]
+            table.add_row(*names, *with_error(record["nats"], record["error"]), *gap, *judged)
         yield table
         yield from map(Text, self.reasons)
         yield from map(Text, self.cautions)

@@ -16,6 +16,18 @@ from neglog.distributions.composed import Composed
 from neglog.distributions.noise import Noise
 from neglog.distributions.product import Product
 
+BESIDE_TREES = ("sample_weight", "offset", "exposure")
+TREES = {"learning_rate": 0.05, "num_leaves": 15, "min_child_samples": 20}
+ROUNDS, STOPPING, HELD = 1000, 20, 0.15  # of trees: the most, those without a gain, and the share of rows that tells it
+
+
+def trees_call(noise: str, y: str, beside: dict[str, str]) -> str:
+    """The call that grows trees."""
+    params = ", ".join(f'"{name}": {value}' for name, value in TREES.items())
+    settings = f"valid={HELD}, num_boost_round={ROUNDS}, early_stopping_rounds={STOPPING}"
+    others = "".join(f", {name}={value}" for name, value in beside.items())
+    return f"neglog.lightgbm.train({{{params}}}, X, {y}, {noise}, {settings}{others})"
+
 
 def law_call(law: Any, prefix: str = "", infinity: str = "inf") -> str:
     """The shortest call that makes the law: what it states beside the defaults of its family."""
@@ -83,13 +95,19 @@ class Recipe:
     y: str = "y"
     prior: Prior = field(default_factory=Flat)
     others: dict[str, str] = field(default_factory=dict)  # arguments by name, as they are written
+    linear: str | None = None  # the terms of the columns as they are, where these are not just that
 
-    def call(self, noise: Noise) -> str:
-        """The call of `nl.fit` that gives the fit of this noise to all rows of the X that was compared."""
+    def call(self, noise: Noise, structure: str = "linear") -> str:
+        """The call that gives the fit of this noise to all rows of the X that was compared."""
+        if structure == "trees":
+            beside = {name: value for name, value in self.others.items() if name in BESIDE_TREES}
+            return trees_call(law_call(noise, "nl.", 'float("inf")'), self.y, beside)
+        terms = {"linear": self.linear, "smooth": '"smooth"', "constant": "[]"}[structure]
+        others = {**({} if terms is None else {"terms": terms}), **self.others}
         laws = [law_call(noise, "nl.", 'float("inf")')]
         if not isinstance(self.prior, Flat):
             laws.append(law_call(self.prior, "nl.", 'float("inf")'))
-        return f"nl.fit({', '.join(['X', self.y, *laws, *(f'{k}={v}' for k, v in self.others.items())])})"
+        return f"nl.fit({', '.join(['X', self.y, *laws, *(f'{k}={v}' for k, v in others.items())])})"
 
 
 def recipe_of(y: Any, prior: Prior, rows: dict[str, Any], settings: dict[str, Any]) -> Recipe:

@@ -32,14 +32,73 @@ def sentence(comparison: "Comparison") -> str:
     loss = FAMILIES[type(best.noise).__name__.lower()].summary[0]
     article = "" if "'s " in loss else "the "
     parts = [f"Beware: {leak}." for leak in comparison.leaks]
-    parts.append(f"{_ranking(comparison)}. The loss of {best.name} is {article}{loss}; the call is {comparison.call}.")
+    parts.append(f"{_ranking(comparison)}. The loss of {_law(best)} is {article}{loss}; the call is {comparison.call}.")
+    if best.parts:
+        mixed = ", ".join(f"{share:.1%} {part.name}" for part, share in best.parts)
+        parts.append(f"The mixture is {mixed}; that call gives the first, `model` all of them.")
     if not comparison.fit.converged:
         parts.append(f"But its fit to all rows has to be looked at: {comparison.fit.message}")
+    parts += _expected(comparison)
+    parts += _prices(comparison)
     if _uneven(best) and not comparison.leaks:  # which would have to go first
         parts.append(f"But it is not well calibrated (KS distance {best.ks:.3f}): {_hint(comparison)}.")
     elif _left(best) and not comparison.leaks:
         parts.append(f"A little is left to explain (KS distance {best.ks:.3f}): {_hint(comparison)}.")
+    if comparison.uneven and not comparison.leaks:
+        parts.append(f"Right on the whole is not right everywhere: {comparison.uneven[0].sentence(best)}.")
     return " ".join(parts)
+
+
+def _law(score: "Score") -> str:
+    return score.parts[0][0].law if score.parts else score.law
+
+
+def _expected(comparison: "Comparison") -> list[str]:
+    """What to expect of a prediction, where that is told by a number."""
+    best, y = comparison.scores[0], comparison.y
+    if best.noise.labelled or not np.isfinite(best.predicted).all() or len(comparison.structures) < 2:
+        return []
+    away = np.abs(np.asarray(y, float) - best.predicted)
+    order = np.argsort(away)
+    share = np.cumsum(best.weight[order]) / best.weight.sum()
+    middle = float(away[order[int(np.searchsorted(share, 0.5))]])
+    return [f"Half of the rows lie within ±{middle:.3g} of their prediction."]
+
+
+def _prices(comparison: "Comparison") -> list[str]:
+    """What the simpler ones cost, in nats and in words."""
+    best, simple = comparison.scores[0], comparison.simplest
+    if len(comparison.structures) < 2:
+        return []
+    parts = []
+    if simple is not best:
+        near = _nats(comparison.gap(simple))
+        parts.append(f"{simple.name} is simpler and not worse by more than one standard error ({near} nats a row).")
+    shown = {best.structure, simple.structure}
+    for structure in ("linear", "constant"):
+        others = [score for score in comparison.scores if score.structure == structure]
+        if structure in shown or not others:
+            continue
+        gap, error = comparison.gap(others[0])
+        what = f"The {structure} {others[0].law}" if structure != "constant" else "No column at all"
+        parts.append(f"{what} costs {_nats((gap, error))} nats a row more, {in_words(gap)}.")
+    return parts
+
+
+def _nats(gap: tuple[float, float]) -> str:
+    return with_error(*gap)[0]
+
+
+def in_words(gap: float) -> str:
+    """What so many nats a row are like: a law that gives a share of its probability to what never happens costs
+    -log(1 - share) more.
+    """
+    if gap >= np.log(2):
+        return f"as if each row had been one of {np.exp(gap):.2g} that are as likely"
+    lost = -np.expm1(-max(gap, 0.0))
+    if lost < 1e-4:
+        return "next to nothing"
+    return f"as if 1 row in {float(f'{1 / lost:.2g}'):g} came from nowhere"
 
 
 def _ranking(comparison: "Comparison") -> str:
