@@ -19,6 +19,7 @@ from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.evidence import State
+from neglog.estimation.groups_in_pieces import GroupInPieces
 from neglog.estimation.large_groups import (
     AT_ONCE,
     Arrow,
@@ -42,6 +43,8 @@ def eliminated(task: Task) -> GroupedRows | None:
     parts = large_groups(task)
     if not parts:
         return None
+    if task.engine.streamed:
+        return GroupInPieces(task, parts[0])
     return GroupedRows(task, parts[0]) if len(parts) == 1 else CrossedRows(task, parts)
 
 
