@@ -1,5 +1,5 @@
 """A group whose levels are eliminated, for whatever the registry holds: the evidence, its derivatives and what it
-counts are those of the dense curvature; of rows in memory and in pieces.
+counts are those of the dense curvature; of rows in memory and in pieces, of one prediction and of several.
 """
 
 import numpy as np
@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from laws.inference_cases import EXTRAS, FIRST, LINKED, each
+from laws.test_modelled import TAKEN
 from pyarrow import parquet
 
 import neglog as nl
@@ -22,7 +23,8 @@ from neglog.solvers.penalty import Penalty
 from neglog.streaming.first_pass import open_source
 
 LEVELS = list("pqrstuvw")
-TERMS = [nl.smooth("a", size=5), nl.group("g"), "b"]
+GROUP = nl.group("g")
+TERMS = [nl.smooth("a", size=5), GROUP, "b"]
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +87,25 @@ def test_one_prediction(case, extras, tmp_path):
         return
     assert isinstance(eliminated(pieces), GroupInPieces)
     check_all(memory, pieces, np.log([0.7 * case.size, 0.4 * case.size]), memory.target.raw_of(case.truth))
+
+
+WAYS = {  # the terms of the location and of the parameter that is modelled, None if they are the same
+    "alike": ([GROUP, "a", "b"], None, "plain"),
+    "in both": ([GROUP, "a", "b"], nl.terms(GROUP, "a"), "weighted"),
+    "in the location": ([GROUP, "a", "b"], nl.terms("a"), "plain"),
+    "in it alone": (["a", "b"], nl.terms("a", GROUP), "weighted"),
+}
+
+
+@each([case for case in TAKEN if case.case.truth.traits.steady])
+@pytest.mark.parametrize("way", WAYS)
+def test_with_a_modelled_parameter(case, way, tmp_path):
+    terms, own, extras = WAYS[way]
+    rows = case.rows(extras)
+    table = pd.DataFrame({"a": rows.X[:, 0], "b": rows.X[:, 2], "y": rows.y})
+    table["g"] = np.array(LEVELS)[np.arange(len(table)) % len(LEVELS)]
+    table = table.assign(**{name: value for name, value in rows.options.items() if value is not None})
+    memory, pieces = tasks_of(table, case.noise, tmp_path, terms, None if own is None else {case.name: own})
+    sizes = np.log([0.4 * case.case.size, 0.2])  # by prediction
+    scales = [sizes[one.output] for one in _owned(memory, nl.Flat(), None)]
+    check_all(memory, pieces, scales, memory.target.raw_of(case.case.truth))

@@ -29,6 +29,7 @@ from neglog.estimation.large_groups import (
     places_beside,
     without_groups,
 )
+from neglog.estimation.modelled_groups import one_group
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 
@@ -45,7 +46,7 @@ def eliminated(task: Task) -> GroupedRows | None:
         return None
     if task.engine.streamed:
         return GroupInPieces(task, parts[0])
-    return GroupedRows(task, parts[0]) if len(parts) == 1 else CrossedRows(task, parts)
+    return one_group(task, parts[0]) if len(parts) == 1 else CrossedRows(task, parts)
 
 
 def some_levels(task: Task) -> Numbers | None:

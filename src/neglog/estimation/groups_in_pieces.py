@@ -10,6 +10,7 @@ import numpy as np
 
 from neglog.design.parts import Part
 from neglog.estimation.large_groups import GroupedRows, Look
+from neglog.estimation.modelled_groups import one_group
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 
@@ -18,7 +19,7 @@ def sums_of_piece(task: Task, number: int, what: str, *given: Any) -> Any:
     """Sums over the rows of one piece, whose group is the part of this number."""
     part = task.engine.design.schema.parts[number]
     assert isinstance(part, Part)
-    return getattr(GroupedRows(task, part), what)(*given)
+    return getattr(one_group(task, part), what)(*given)
 
 
 class GroupInPieces(GroupedRows):
@@ -27,8 +28,8 @@ class GroupInPieces(GroupedRows):
     borrows = False
 
     def __init__(self, task: Task, part: Part) -> None:
-        super().__init__(task.in_memory(), part)
-        self.task = task
+        self.sample = one_group(task.in_memory(), part)
+        self.task, self.small, self.own, self.levels = task, self.sample.small, self.sample.own, self.sample.levels
         self.number = next(k for k, one in enumerate(task.engine.design.schema.parts) if one is part)
         self._last: tuple[Numbers, Numbers, Any] | None = None
 
@@ -45,6 +46,9 @@ class GroupInPieces(GroupedRows):
     def look(self, theta: Numbers, v: Numbers) -> Look:
         gradient, (nll, _, curvature, _, _) = self.sums(theta, v)
         return Look(nll, gradient, lambda: curvature, lambda: self._total("guide", theta, v))
+
+    def inverse(self, curvature: Any, bend: Numbers, basis: Numbers | None) -> tuple[Any, float] | None:
+        return self.sample.inverse(curvature, bend, basis)
 
     def squares_about(self, middle: float) -> Any:
         return self._total("squares_about", middle)

@@ -48,8 +48,6 @@ def large_groups(task: Task) -> list[Part]:
     plain = task.engine.loss.classes == 1 and target.noise.takes_intercept and target.bends and target.steady
     if not parts or parts[0].levels < LARGE or not plain:
         return []
-    if outputs > 1:
-        return []
     crossing = outputs == 1 and not task.engine.streamed
     large = [parts[0], *(part for part in parts[1:] if crossing and part.levels >= CROSSED)]
     others = task.engine.width - outputs * sum(part.levels for part in large)
@@ -458,17 +456,20 @@ def information_of_groups(rows: GroupedRows, task: Task, state: State, drift: Nu
     errors = np.sqrt(np.maximum(covariance.diagonal() + np.sum(drift**2, axis=1), 0.0))
     own = rows.own
     others = covariance.part(len(own)) + drift[own] @ drift[own].T
-    intercept = np.nan
+    outputs, columns = engine.loss.outputs, engine.columns
+    intercepts = np.full(outputs, np.nan)
     if engine.intercept:
-        row = np.zeros((1, engine.width))
-        row[0, 0] = 1.0
-        row[0, engine.places] = -engine.centre
-        intercept = float(np.sqrt(covariance.times(row)[0] @ row[0] + np.sum((row[0] @ drift) ** 2)))
+        rows_of = np.zeros((outputs, engine.width))
+        for k, row in enumerate(rows_of):
+            row[k * columns] = 1.0
+            row[k * columns + engine.places] = -engine.centre
+        of_centres = np.sum(covariance.times(rows_of) * rows_of, axis=1) + np.sum((rows_of @ drift) ** 2, axis=1)
+        intercepts = np.sqrt(of_centres)
     noise = {}
     if task.target.open:
         spread = np.linalg.pinv(state.sums.corner, hermitian=True)
         noise = task.target.errors(state.answer.noise, spread)
-    return Information(errors[engine.places][None], np.array([intercept]), noise, others, own)
+    return Information(errors.reshape(outputs, columns)[:, engine.places], intercepts, noise, others, own)
 
 
 def _parts_of_blocks(design: Design) -> list[Any]:
