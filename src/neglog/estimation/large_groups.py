@@ -32,7 +32,7 @@ CROSSED = 300  # levels, from which on those of another group that crosses it co
 MOST = 2_500  # coefficients beside them, whose curvature is dense
 SUMS = 1 << 26  # of products with them that each piece of rows may have: half a GB
 ALONE = "; the levels of further groups count among them, unless rows are in memory and the noise has nothing modelled"
-AT_ONCE = 1 << 16  # rows that are made dense
+AT_ONCE = 1 << 14  # rows that are made dense: few enough for a cache
 STEPS = 100
 HALVINGS = 30
 ENOUGH = 1e-4  # of what the slope promises
@@ -193,20 +193,24 @@ class ByLevel:
         return np.bincount(self.places, values, minlength=self.count)
 
     def of_columns(self, w: Numbers) -> Numbers:
-        """Sums of w times each column, (levels, columns)."""
+        """Sums of w times each column, (levels, columns); of several w one after the other."""
+        if w.ndim == 1:
+            return np.asarray(self.of_columns(w[None])[0])
         engine, columns = self.engine, self.engine.columns
-        out = np.zeros((self.count, columns))
+        out = np.zeros((len(w), self.count, columns))
         if columns <= FEW and all(isinstance(block, Dense) for block in engine.design.blocks):
-            out[:, : engine.intercept] = self.of(w)[:, None]
+            out[..., : engine.intercept] = np.stack([self.of(own) for own in w])[..., None]
             for j in range(columns - engine.intercept):
                 column = engine.dense_columns(np.array([j]))[:, 0]
-                out[:, engine.intercept + j] = self.of(w * column)
+                for own, sums in zip(w, out, strict=True):
+                    sums[:, engine.intercept + j] = self.of(own * column)
             return out
         for begin in range(0, len(self.order), AT_ONCE):
             rows = self.order[begin : begin + AT_ONCE]
-            codes = self.codes[rows]
+            codes, dense = self.codes[rows], engine.dense_rows(rows)
             starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-            out[codes[starts]] += np.add.reduceat(w[rows, None] * engine.dense_rows(rows), starts, axis=0)
+            for own, sums in zip(w, out, strict=True):
+                sums[codes[starts]] += np.add.reduceat(own[rows, None] * dense, starts, axis=0)
         return out
 
     @cached_property

@@ -40,7 +40,7 @@ class BlockCovariance:
 
     @property
     def _spread(self) -> Numbers:
-        return self.F @ self.S
+        return np.tensordot(self.F, self.S, 1)  # at once, where @ multiplies level by level
 
     def part(self, count: int) -> Numbers:
         """Of the first of the others."""
@@ -79,7 +79,8 @@ class BlockCovariance:
         away = np.where(known[:, None, None], -self.F[codes], 0.0)
         for k in range(outputs):
             away[:, k, k * columns.shape[1] : (k + 1) * columns.shape[1]] += columns
-        return np.asarray(away @ self.S @ away.transpose(0, 2, 1) + np.where(known[:, None, None], self.D[codes], 0.0))
+        found = np.tensordot(away, self.S, 1) @ away.transpose(0, 2, 1)
+        return np.asarray(found + np.where(known[:, None, None], self.D[codes], 0.0))
 
 
 class ModelledGroup(GroupedRows):
@@ -98,9 +99,10 @@ class ModelledGroup(GroupedRows):
         outputs = len(self.chosen)
         A = np.empty((outputs, columns, outputs, columns))
         B, D = np.empty((levels, outputs, outputs, columns)), np.empty((levels, outputs, outputs))
-        for (a, b), w in zip(self.pairs, map(np.ascontiguousarray, bends), strict=True):
+        bends = np.ascontiguousarray(bends)
+        for (a, b), w, of_columns in zip(self.pairs, bends, self.by_level.of_columns(bends), strict=True):
             A[a, :, b] = A[b, :, a] = engine.with_rows(np.zeros(engine.rows), w).moments()[:columns, :columns]
-            B[:, a, b] = B[:, b, a] = self.by_level.of_columns(w)
+            B[:, a, b] = B[:, b, a] = of_columns
             D[:, a, b] = D[:, b, a] = self.by_level.of(w)
         width = outputs * columns
         return BlockArrow(A.reshape(width, width), B.reshape(levels, outputs, width), D, self.others, self.levels)
