@@ -18,11 +18,11 @@ from neglog.design.parts import Part
 from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.blas import one_blas_thread
+from neglog.estimation.arrows import Arrow
 from neglog.estimation.evidence import State
 from neglog.estimation.groups_in_pieces import GroupInPieces
 from neglog.estimation.large_groups import (
     AT_ONCE,
-    Arrow,
     ByLevel,
     GroupedRows,
     large_groups,

@@ -1,8 +1,6 @@
 """One group of very many levels beside a few other coefficients: its curvature is a diagonal, and is eliminated.
 
-With b the effects of the levels and beta all other coefficients, the curvature is [[A, B'], [B, D]] with D diagonal.
-Its Schur complement S = A - B' D^-1 B is as small as A, and tells everything: log |H| = sum log D + log |S|, and with
-F = D^-1 B the covariance is S^-1 for beta, -F S^-1 between, and D^-1 + F S^-1 F' for b. A row of level l has the
+It is an arrow (arrows.py), of which each fit and its evidence need the Schur complement alone. A row of level l has the
 leverage (x - F_l)' S^-1 (x - F_l) + 1 / D_l. Time and memory grow with the rows and the levels, not with their squares.
 """
 
@@ -19,6 +17,7 @@ from neglog.design.design import Design, Schema
 from neglog.design.parts import Part
 from neglog.design.tables import quoted
 from neglog.engines.memory import Memory
+from neglog.estimation.arrows import Arrow, ArrowCovariance
 from neglog.estimation.evidence import Rows, State, Sums, third_of_rows
 from neglog.estimation.solve import about_middle, solve
 from neglog.likelihood.joint import pair
@@ -101,81 +100,6 @@ def places_beside(width: int, levels: Numbers) -> Numbers:
     kept = np.ones(width, bool)
     kept[levels] = False
     return np.flatnonzero(kept)
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """A matrix of this form, over coefficients in the core's order: `others` and `levels` are their places."""
-
-    A: Numbers
-    B: Numbers  # (levels, others)
-    D: Numbers
-    others: Numbers
-    levels: Numbers
-
-    @property
-    def width(self) -> int:
-        """How many coefficients there are."""
-        return len(self.others) + len(self.levels)
-
-    def __rmul__(self, factor: float) -> "Arrow":
-        return replace(self, A=factor * self.A, B=factor * self.B, D=factor * self.D)
-
-    def __add__(self, other: "Arrow") -> "Arrow":
-        return replace(self, A=self.A + other.A, B=self.B + other.B, D=self.D + other.D)
-
-    def times(self, x: Numbers) -> Numbers:
-        """The matrix times a vector."""
-        out = np.empty(self.width)
-        out[self.others] = self.A @ x[self.others] + x[self.levels] @ self.B
-        out[self.levels] = self.B @ x[self.others] + self.D * x[self.levels]
-        return out
-
-
-@dataclass(frozen=True)
-class ArrowCovariance:
-    """The inverse of such a matrix."""
-
-    S: Numbers  # the inverse of the Schur complement
-    F: Numbers
-    D: Numbers  # the inverse of the diagonal
-    others: Numbers
-    levels: Numbers
-
-    @property
-    def _spread(self) -> Numbers:
-        return self.F @ self.S
-
-    def part(self, count: int) -> Numbers:
-        """Of the first of the others."""
-        return self.S[:count, :count]
-
-    def diagonal(self) -> Numbers:
-        """The variances."""
-        out = np.empty(len(self.others) + len(self.levels))
-        out[self.others] = self.S.diagonal()
-        out[self.levels] = self.D + np.einsum("ij,ij->i", self._spread, self.F)
-        return out
-
-    def times(self, rows: Numbers) -> Numbers:
-        """Rows of numbers, one for each coefficient, times the matrix."""
-        out = np.empty_like(rows)
-        beta = (rows[:, self.others] - rows[:, self.levels] @ self.F) @ self.S
-        out[:, self.others] = beta
-        out[:, self.levels] = rows[:, self.levels] * self.D - beta @ self.F.T
-        return out
-
-    def squared(self, rows: Numbers) -> Numbers:
-        """Rows times the squares of its entries times the rows again; on the levels a row has one number for all."""
-        spread, own = self._spread, rows[:, self.levels[0]]
-        if (rows[:, self.levels] != own[:, None]).any():
-            raise ValueError("levels of a large group have one prior")
-        others = rows[:, self.others]
-        between = others @ np.sum(spread**2, axis=0)
-        inner = self.F.T @ spread
-        of_levels = np.sum(self.D**2) + 2 * self.D @ np.einsum("ij,ij->i", spread, self.F) + np.sum(inner * inner.T)
-        cross = np.outer(own, between)
-        return np.asarray(others @ self.S**2 @ others.T + cross + cross.T + of_levels * np.outer(own, own))
 
 
 class ByLevel:

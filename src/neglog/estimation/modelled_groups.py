@@ -1,17 +1,17 @@
 """A group of many levels where parameters of the noise are modelled: of each level a few effects, one by prediction.
 
-The curvature is an arrow as in large_groups.py whose diagonal has a small block for each level. A prediction that does
-not have the group holds its effects at 0 by their prior, so that all levels look alike.
+The arrow has a small block for each level on its diagonal. A prediction that does not have the group holds its effects
+at 0 by their prior, so that all levels look alike.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from neglog.design.parts import Part
+from neglog.estimation.arrows import Arrow, BlockArrow, BlockCovariance
 from neglog.estimation.evidence import Rows, third_of_rows
-from neglog.estimation.large_groups import AT_ONCE, Arrow, GroupedRows, places_beside
+from neglog.estimation.large_groups import AT_ONCE, GroupedRows, places_beside
 from neglog.likelihood.joint import pair
 from neglog.likelihood.modelled import Modelled
 from neglog.likelihood.targets import Target
@@ -22,65 +22,6 @@ from neglog.typing import Numbers
 def one_group(task: Task, part: Part) -> GroupedRows:
     """Rows in memory with the levels of a group eliminated."""
     return (ModelledGroup if task.target.noise.modelled else GroupedRows)(task, part)
-
-
-class BlockArrow(Arrow):
-    """B is (levels, predictions, others), D (levels, predictions, predictions), and `levels` (levels, predictions)."""
-
-
-@dataclass(frozen=True)
-class BlockCovariance:
-    """The inverse of such a matrix."""
-
-    S: Numbers  # the inverse of the Schur complement
-    F: Numbers
-    D: Numbers  # the inverses of the blocks
-    others: Numbers
-    levels: Numbers
-
-    @property
-    def _spread(self) -> Numbers:
-        return np.tensordot(self.F, self.S, 1)  # at once, where @ multiplies level by level
-
-    def part(self, count: int) -> Numbers:
-        """Of the first of the others."""
-        return self.S[:count, :count]
-
-    def diagonal(self) -> Numbers:
-        """The variances."""
-        out = np.empty(len(self.others) + self.levels.size)
-        out[self.others] = self.S.diagonal()
-        out[self.levels] = np.einsum("lkk->lk", self.D) + np.einsum("lki,lki->lk", self._spread, self.F)
-        return out
-
-    def times(self, rows: Numbers) -> Numbers:
-        """Rows of numbers, one for each coefficient, times the matrix."""
-        out, of_levels = np.empty_like(rows), rows[:, self.levels]
-        beta = (rows[:, self.others] - np.tensordot(of_levels, self.F, 2)) @ self.S
-        out[:, self.others] = beta
-        out[:, self.levels] = np.einsum("lkm,rlm->rlk", self.D, of_levels) - np.tensordot(beta, self.F, (1, 2))
-        return out
-
-    def squared(self, rows: Numbers) -> Numbers:
-        """Rows times the squares of its entries times the rows again; on all levels a row has the same numbers."""
-        spread, own = self._spread, rows[:, self.levels[0]]
-        if (rows[:, self.levels] != own[:, None]).any():
-            raise ValueError("levels of a large group have one prior")
-        others = rows[:, self.others]
-        cross = others @ np.sum(spread**2, axis=0).T @ own.T
-        inner = np.einsum("lki,lkj->kij", self.F, spread)
-        of_levels = np.sum(self.D**2, axis=0) + 2 * np.einsum("lkm,lki,lmi->km", self.D, spread, self.F)
-        of_levels += np.einsum("kij,mji->km", inner, inner)
-        return np.asarray(others @ self.S**2 @ others.T + cross + cross.T + own @ of_levels @ own.T)
-
-    def of_rows(self, columns: Numbers, codes: Numbers) -> Numbers:
-        """The covariances of the predictions of rows with these columns and levels, -1 for none."""
-        outputs, known = self.levels.shape[1], codes >= 0
-        away = np.where(known[:, None, None], -self.F[codes], 0.0)
-        for k in range(outputs):
-            away[:, k, k * columns.shape[1] : (k + 1) * columns.shape[1]] += columns
-        found = np.tensordot(away, self.S, 1) @ away.transpose(0, 2, 1)
-        return np.asarray(found + np.where(known[:, None, None], self.D[codes], 0.0))
 
 
 class ModelledGroup(GroupedRows):
