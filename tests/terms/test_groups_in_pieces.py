@@ -122,11 +122,16 @@ def sizes(results):
             yield from map(np.size, vars(one).values()) if hasattr(one, "levels") else [np.size(one)]
 
 
-def test_what_is_too_much_is_refused_with_a_remedy(monkeypatch, tmp_path):
+def test_a_second_group_counts_among_the_others(monkeypatch, tmp_path):
     data = table(nl.Poisson())
     data["b"] = np.random.default_rng(1).choice([f"b{k}" for k in range(30)], len(data))
+    given = {"terms": ["x", nl.group("g"), nl.group("b")], "tol": 1e-9}
+    monkeypatch.setattr(large_groups, "CROSSED", 20)  # of the sample, where a search begins, both are eliminated
+    found = nl.fit(written(data, tmp_path), "y", nl.Poisson(), progress=False, **given)
+    monkeypatch.setattr(large_groups, "CROSSED", 300)
+    alike(found, nl.fit(data, "y", nl.Poisson(), **given))
     monkeypatch.setattr(large_groups, "MOST", 20)
     with pytest.raises(
-        ValueError, match=r"beside the group .*g.* there are 32 coe.*at most 20 .*rare=.*unless rows are"
+        ValueError, match=r"beside the group .*g.* there are 32 .* at most 20 .*rare=.*unless rows are in"
     ):
-        nl.fit(written(data, tmp_path), "y", nl.Poisson(), terms=["x", nl.group("g"), nl.group("b")], progress=False)
+        nl.fit(written(data, tmp_path), "y", nl.Poisson(), progress=False, **given)
