@@ -5,6 +5,7 @@ that what is done to each must cost little.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -132,13 +133,38 @@ def days_of(column: Any) -> Numbers:
 
 def codes_of(column: Any, levels: tuple[Any, ...]) -> NDArray[np.int32]:
     """The place of each value among the levels, -1 for others; a missing value is the level "(missing)"."""
-    places = {level: place for place, level in enumerate(levels)}
-    missing = places.get(tables.MISSING, -1)
     parts = []
     for codes, values in _coded_chunks(column):
-        table = np.array([places.get(value, -1) for value in map(tables.level, values)] + [missing], np.int32)
-        parts.append(table[codes])  # the code -1 is the last entry
+        parts.append(_places(values, levels)[codes])  # the code -1 is the last entry
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int32), *parts])
+
+
+def _places(values: Any, levels: tuple[Any, ...]) -> NDArray[np.int32]:
+    """The place of each value, and last that of a missing one; of texts by Arrow, since there may be many levels."""
+    texts = None if isinstance(values, list) else _as_texts(levels)
+    if texts is not None:
+        import pyarrow.compute as pc
+
+        array, missing = texts
+        return np.append(np.from_dlpack(pc.index_in(values, array).fill_null(-1)), np.int32(missing))
+    places = {level: place for place, level in enumerate(levels)}
+    listed = [places.get(value, -1) for value in map(tables.level, _listed(values))]
+    return np.array([*listed, places.get(tables.MISSING, -1)], np.int32)
+
+
+@lru_cache(8)
+def _as_texts(levels: tuple[Any, ...]) -> tuple[Any, int] | None:
+    """Levels as Arrow has them, and the place of that of missing values, if all are texts."""
+    import pyarrow as pa
+
+    if not all(isinstance(level, str) for level in levels):
+        return None
+    missing = levels.index(tables.MISSING) if tables.MISSING in levels else -1
+    return pa.array(levels, pa.string()), missing
+
+
+def _listed(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else values.to_pylist()
 
 
 def level_counts(column: Any) -> dict[Any, int]:
@@ -147,7 +173,8 @@ def level_counts(column: Any) -> dict[Any, int]:
 
     own = tables.level if pa.types.is_dictionary(column.type) else tables.number_level
     counts: dict[Any, int] = {}
-    for codes, values in _coded_chunks(column):
+    for codes, found in _coded_chunks(column):
+        values = _listed(found)
         for place, count in enumerate(np.bincount(codes + 1, minlength=len(values) + 1).tolist()):
             if count:
                 value = None if place == 0 else own(values[place - 1])
@@ -156,7 +183,7 @@ def level_counts(column: Any) -> dict[Any, int]:
 
 
 def _coded_chunks(column: Any) -> Any:
-    """Codes, -1 for missing values, and the values behind them."""
+    """Codes, -1 for missing values, and the values behind them: texts as Arrow has them, others in a list."""
     import pyarrow as pa
 
     if pa.types.is_decimal(column.type):
@@ -165,6 +192,9 @@ def _coded_chunks(column: Any) -> Any:
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         indices = coded.indices
         codes = np.from_dlpack(indices.fill_null(-1) if indices.null_count else indices)
+        if pa.types.is_string(coded.dictionary.type) and not coded.dictionary.null_count:
+            yield codes, coded.dictionary
+            continue
         values = coded.dictionary.to_pylist()
         lost = [place for place, value in enumerate(values) if is_missing(value)]
         if lost:  # a null may also be one of the values, or NaN

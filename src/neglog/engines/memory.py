@@ -282,7 +282,8 @@ class Memory:
 
     def with_rows(self, y: Numbers, weight: Numbers) -> "Memory":
         """The same columns with other targets and weights, and without an offset."""
-        return Memory(self.design, y, weight, None, self.loss, intercept=self.intercept, centre=self.centre)
+        other = Memory(self.design, y, weight, None, self.loss, intercept=self.intercept, centre=self.centre)
+        return other.beside(self)
 
     def recentred(self, centre: Numbers) -> "Memory":
         """The same rows in other coordinates."""
@@ -294,6 +295,10 @@ class Memory:
         other.__dict__.update(self.__dict__)
         other.threads = other.most_threads = 1
         return other
+
+    def beside(self, other: "Memory") -> "Memory":
+        """On no more threads than another view of the same rows."""
+        return self.on_one_thread() if other.most_threads == 1 else self
 
     def take(self, rows: Any, *, recentred: bool = False) -> "Memory":
         """Some of the rows (a slice or row numbers), copied, in the same coordinates or with centres of their own."""

@@ -18,16 +18,18 @@ from neglog.design.parts import Part
 from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.blas import one_blas_thread
+from neglog.estimation.arrows import Arrow
 from neglog.estimation.evidence import State
+from neglog.estimation.groups_in_pieces import GroupInPieces
 from neglog.estimation.large_groups import (
     AT_ONCE,
-    Arrow,
     ByLevel,
     GroupedRows,
     large_groups,
     places_beside,
     without_groups,
 )
+from neglog.estimation.modelled_groups import one_group
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 
@@ -42,7 +44,9 @@ def eliminated(task: Task) -> GroupedRows | None:
     parts = large_groups(task)
     if not parts:
         return None
-    return GroupedRows(task, parts[0]) if len(parts) == 1 else CrossedRows(task, parts)
+    if task.engine.streamed:
+        return GroupInPieces(task, parts[0])
+    return one_group(task, parts[0]) if len(parts) == 1 else CrossedRows(task, parts)
 
 
 def some_levels(task: Task) -> Numbers | None:

@@ -74,7 +74,7 @@ def _look_at_models(task: Task, answer: Answer) -> None:
     values = raw_values(task, answer)
     note_limits(answer, values)
     answer.converged &= not is_endless(task, answer, values)
-    if answer.converged:
+    if answer.converged or answer.information is not None:  # of so many levels, held by a prior
         return
     flat = merely_open(task.in_memory())
     found = solve(flat)

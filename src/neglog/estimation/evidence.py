@@ -508,24 +508,33 @@ def third_sums(task: Task, theta: Numbers, v: Numbers, covariance: Numbers, expe
     """The slopes of tr(C H) along the coefficients and along v, over the rows of a task: third derivatives of each
     row's nll times the covariance of its predictions.
     """
-    engine, outputs = task.engine, task.engine.loss.outputs
-    target = task.target
-    weight = 1.0 if target.w is None else target.w
+    engine = task.engine
     eta = engine.predict(theta).reshape(engine.rows, -1)
-    leverage = _leverages(engine, covariance, outputs)
+    leverage = _leverages(engine, covariance, engine.loss.outputs)
+    along, of_v = third_of_rows(task.target, eta, v, leverage, expected)
+    return np.concatenate([*map(engine.transposed, along), of_v])
+
+
+def third_of_rows(
+    target: Target, eta: Numbers, v: Numbers, leverage: Numbers, expected: bool = False
+) -> tuple[list[Numbers], Numbers]:
+    """Third derivatives of each row's nll times the covariance of its predictions: along each of these for each row,
+    and along v over all of them.
+    """
+    weight = 1.0 if target.w is None else target.w
     bends = _bends(target, eta, v, expected)
-    out = []
-    for k in range(outputs):
-        step = np.zeros(outputs)
+    along, of_v = [], np.empty(len(v))
+    for k in range(eta.shape[1]):
+        step = np.zeros(eta.shape[1])
         step[k] = _step(bends[:, k, k], target.noise.link.name)
         change = _difference(lambda t, step=step: _bends(target, eta + t * step, v, expected)) / step[k]
-        out.append(engine.transposed(weight * np.einsum("ikl,ikl->i", leverage, change)))
+        along.append(np.asarray(weight * np.einsum("ikl,ikl->i", leverage, change)))
     for k in range(len(v)):
         step = np.zeros(len(v))
         step[k] = DIFFERENCE
         change = _difference(lambda t, step=step: _bends(target, eta, v + t * step, expected)) / DIFFERENCE
-        out.append(np.sum(weight * np.einsum("ikl,ikl->i", leverage, change), keepdims=True))
-    return np.concatenate(out)
+        of_v[k] = np.sum(weight * np.einsum("ikl,ikl->i", leverage, change))
+    return along, of_v
 
 
 def _leverages(engine: Any, covariance: Numbers, outputs: int) -> Numbers:

@@ -1,11 +1,10 @@
 """One group of very many levels beside a few other coefficients: its curvature is a diagonal, and is eliminated.
 
-With b the effects of the levels and beta all other coefficients, the curvature is [[A, B'], [B, D]] with D diagonal.
-Its Schur complement S = A - B' D^-1 B is as small as A, and tells everything: log |H| = sum log D + log |S|, and with
-F = D^-1 B the covariance is S^-1 for beta, -F S^-1 between, and D^-1 + F S^-1 F' for b. A row of level l has the
+It is an arrow (arrows.py), of which each fit and its evidence need the Schur complement alone. A row of level l has the
 leverage (x - F_l)' S^-1 (x - F_l) + 1 / D_l. Time and memory grow with the rows and the levels, not with their squares.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,8 +17,10 @@ from neglog.design.design import Design, Schema
 from neglog.design.parts import Part
 from neglog.design.tables import quoted
 from neglog.engines.memory import Memory
-from neglog.estimation.evidence import DIFFERENCE, Rows, State, Sums, _bends, _difference, _step
+from neglog.estimation.arrows import Arrow, ArrowCovariance
+from neglog.estimation.evidence import Rows, State, Sums, third_of_rows
 from neglog.estimation.solve import about_middle, solve
+from neglog.likelihood.joint import pair
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.solvers.penalty import Penalty
@@ -28,7 +29,9 @@ from neglog.typing import Numbers
 LARGE = 1_000  # levels, from which on they are eliminated
 CROSSED = 300  # levels, from which on those of another group that crosses it count as many
 MOST = 2_500  # coefficients beside them, whose curvature is dense
-AT_ONCE = 1 << 16  # rows that are made dense
+SUMS = 1 << 26  # of products with them that each piece of rows may have: half a GB
+ALONE = "; the levels of further groups count among them, unless rows are in memory and the noise has nothing modelled"
+AT_ONCE = 1 << 14  # rows that are made dense: few enough for a cache
 STEPS = 100
 HALVINGS = 30
 ENOUGH = 1e-4  # of what the slope promises
@@ -40,17 +43,19 @@ def large_groups(task: Task) -> list[Part]:
     """The group that is eliminated, if one is large, the largest; then those that cross it and are large, too."""
     parts = [part for part in task.engine.design.schema.terms or () if isinstance(part, Part) and not part.variables]
     parts.sort(key=lambda part: -part.levels)
-    target = task.target
-    plain = task.engine.loss.outputs == 1 and target.noise.takes_intercept and not task.engine.streamed
-    if not parts or parts[0].levels < LARGE or not (plain and target.bends and target.steady):
+    target, outputs = task.target, task.engine.loss.outputs
+    plain = task.engine.loss.classes == 1 and target.noise.takes_intercept and target.bends and target.steady
+    if not parts or parts[0].levels < LARGE or not plain:
         return []
-    large = [parts[0], *(part for part in parts[1:] if part.levels >= CROSSED)]
-    others = task.engine.width - sum(part.levels for part in large)
-    if others > MOST:
+    crossing = outputs == 1 and not task.engine.streamed
+    large = [parts[0], *(part for part in parts[1:] if crossing and part.levels >= CROSSED)]
+    others = task.engine.width - outputs * sum(part.levels for part in large)
+    most = MOST if crossing else min(MOST, SUMS // (outputs * parts[0].levels))
+    if others > most:
         raise ValueError(
-            f"beside the group {quoted(large[0].name)} there are {others:,} coefficients, and at most {MOST:,} are "
+            f"beside the group {quoted(large[0].name)} there are {others:,} coefficients, and at most {most:,} are "
             "fitted with it at once; leave out the next largest factor, or let its levels of few rows have no effect: "
-            "rare=..."
+            f"rare=...{'' if crossing else ALONE}"
         )
     return large
 
@@ -86,7 +91,7 @@ def without_groups(task: Task, parts: list[Part]) -> tuple[Task, list[Group]]:
         engine.loss,
         intercept=engine.intercept,
         centre=engine.centre[left],
-    )
+    ).beside(engine)
     return replace(task, engine=small, whole=None), [found[k] for k in range(len(parts))]
 
 
@@ -95,78 +100,6 @@ def places_beside(width: int, levels: Numbers) -> Numbers:
     kept = np.ones(width, bool)
     kept[levels] = False
     return np.flatnonzero(kept)
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """A matrix of this form, over coefficients in the core's order: `others` and `levels` are their places."""
-
-    A: Numbers
-    B: Numbers  # (levels, others)
-    D: Numbers
-    others: Numbers
-    levels: Numbers
-
-    @property
-    def width(self) -> int:
-        """How many coefficients there are."""
-        return len(self.others) + len(self.levels)
-
-    def __rmul__(self, factor: float) -> "Arrow":
-        return replace(self, A=factor * self.A, B=factor * self.B, D=factor * self.D)
-
-    def times(self, x: Numbers) -> Numbers:
-        """The matrix times a vector."""
-        out = np.empty(self.width)
-        out[self.others] = self.A @ x[self.others] + x[self.levels] @ self.B
-        out[self.levels] = self.B @ x[self.others] + self.D * x[self.levels]
-        return out
-
-
-@dataclass(frozen=True)
-class ArrowCovariance:
-    """The inverse of such a matrix."""
-
-    S: Numbers  # the inverse of the Schur complement
-    F: Numbers
-    D: Numbers  # the inverse of the diagonal
-    others: Numbers
-    levels: Numbers
-
-    @property
-    def _spread(self) -> Numbers:
-        return self.F @ self.S
-
-    def part(self, count: int) -> Numbers:
-        """Of the first of the others."""
-        return self.S[:count, :count]
-
-    def diagonal(self) -> Numbers:
-        """The variances."""
-        out = np.empty(len(self.others) + len(self.levels))
-        out[self.others] = self.S.diagonal()
-        out[self.levels] = self.D + np.einsum("ij,ij->i", self._spread, self.F)
-        return out
-
-    def times(self, rows: Numbers) -> Numbers:
-        """Rows of numbers, one for each coefficient, times the matrix."""
-        out = np.empty_like(rows)
-        beta = (rows[:, self.others] - rows[:, self.levels] @ self.F) @ self.S
-        out[:, self.others] = beta
-        out[:, self.levels] = rows[:, self.levels] * self.D - beta @ self.F.T
-        return out
-
-    def squared(self, rows: Numbers) -> Numbers:
-        """Rows times the squares of its entries times the rows again; on the levels a row has one number for all."""
-        spread, own = self._spread, rows[:, self.levels[0]]
-        if (rows[:, self.levels] != own[:, None]).any():
-            raise ValueError("levels of a large group have one prior")
-        others = rows[:, self.others]
-        between = others @ np.sum(spread**2, axis=0)
-        inner = self.F.T @ spread
-        of_levels = np.sum(self.D**2) + 2 * self.D @ np.einsum("ij,ij->i", spread, self.F) + np.sum(inner * inner.T)
-        cross = np.outer(own, between)
-        return np.asarray(others @ self.S**2 @ others.T + cross + cross.T + of_levels * np.outer(own, own))
 
 
 class ByLevel:
@@ -184,20 +117,24 @@ class ByLevel:
         return np.bincount(self.places, values, minlength=self.count)
 
     def of_columns(self, w: Numbers) -> Numbers:
-        """Sums of w times each column, (levels, columns)."""
+        """Sums of w times each column, (levels, columns); of several w one after the other."""
+        if w.ndim == 1:
+            return np.asarray(self.of_columns(w[None])[0])
         engine, columns = self.engine, self.engine.columns
-        out = np.zeros((self.count, columns))
+        out = np.zeros((len(w), self.count, columns))
         if columns <= FEW and all(isinstance(block, Dense) for block in engine.design.blocks):
-            out[:, : engine.intercept] = self.of(w)[:, None]
+            out[..., : engine.intercept] = np.stack([self.of(own) for own in w])[..., None]
             for j in range(columns - engine.intercept):
                 column = engine.dense_columns(np.array([j]))[:, 0]
-                out[:, engine.intercept + j] = self.of(w * column)
+                for own, sums in zip(w, out, strict=True):
+                    sums[:, engine.intercept + j] = self.of(own * column)
             return out
         for begin in range(0, len(self.order), AT_ONCE):
             rows = self.order[begin : begin + AT_ONCE]
-            codes = self.codes[rows]
+            codes, dense = self.codes[rows], engine.dense_rows(rows)
             starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-            out[codes[starts]] += np.add.reduceat(w[rows, None] * engine.dense_rows(rows), starts, axis=0)
+            for own, sums in zip(w, out, strict=True):
+                sums[codes[starts]] += np.add.reduceat(own[rows, None] * dense, starts, axis=0)
         return out
 
     @cached_property
@@ -206,8 +143,20 @@ class ByLevel:
         return np.argsort(self.codes, kind="stable")[len(self.codes) - len(self.places) :]
 
 
+@dataclass(frozen=True)
+class Look:
+    """The nll at some coefficients with its slopes, and its curvature for whoever asks; `guide` is a positive one."""
+
+    value: float
+    gradient: Numbers
+    curvature: Callable[[], Any]
+    guide: Callable[[], Any]
+
+
 class GroupedRows(Rows):
     """Fits by Newton's method with the levels eliminated."""
+
+    borrows = True  # whether slopes alone cost less than with a curvature, so that an older one is worth a try
 
     def __init__(self, task: Task, part: Part) -> None:
         super().__init__(task)
@@ -249,22 +198,28 @@ class GroupedRows(Rows):
             slopes, bends = target.row_slopes(target.noise, eta)
         return (nll, slopes, bends) if target.w is None else (nll, slopes * target.w, bends * target.w)
 
+    def look(self, theta: Numbers, v: Numbers) -> Look:
+        """The nll at these coefficients."""
+        nll, slopes, bends = self._row_sums(self.target(v), theta)
+        return Look(nll, self._down(slopes), lambda: self._arrow(bends), lambda: self._arrow(self._positive(bends)))
+
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         """By Newton's method; of squares, at once."""
         target = self.target(v)
         if self.squares is not None:
             return self.squares.minimum(penalty, target)
         theta = self._start(penalty, target) if near is None else near.answer.theta
-        value, slopes, bends = self._row_sums(target, theta)
-        value += penalty.quadratic(theta)[0]
+        here = self.look(theta, v)
+        value = here.value + penalty.quadratic(theta)[0]
         converged, decrement = False, np.inf
-        known = None if near is None else near.sums.curvature
+        known = near.sums.curvature if near is not None and self.borrows else None
         found = None if known is None else self.inverse(known, penalty.bend, None)
         for _ in range(STEPS):
-            borrowed = found is not None
+            borrowed = found is not None and self.borrows
             if not borrowed:
-                found = self.inverse(self._arrow(bends), penalty.bend, None)
-            gradient = self._down(slopes) + penalty.quadratic(theta)[1]
+                found = self.inverse(here.curvature(), penalty.bend, None)
+                found = found or self.inverse(here.guide(), penalty.bend, None)
+            gradient = here.gradient + penalty.quadratic(theta)[1]
             if found is None or not np.isfinite(value):
                 break
             step = -found[0].times(gradient[None])[0]
@@ -278,16 +233,17 @@ class GroupedRows(Rows):
             length = 1.0
             for _ in range(HALVINGS):
                 there = theta + length * step
-                found_there = self._row_sums(target, there)
-                following = found_there[0] + penalty.quadratic(there)[0]
-                if following <= value - ENOUGH * length * decrement**2 + 1e-12 * abs(value):
+                following = self.look(there, v)
+                value_there = following.value + penalty.quadratic(there)[0]
+                if value_there <= value - ENOUGH * length * decrement**2 + 1e-12 * abs(value):
                     break
                 length *= 0.5
-            theta, value, (_, slopes, bends) = there, following, found_there
+            theta, value, here = there, value_there, following
         return Answer(theta, target.noise, converged, 1, decrement, self.task.engine.with_target(target), penalty)
 
     def without(self, penalty: Penalty, target: Target) -> Answer:
         """The fit without the group, roughly."""
+        target = self.small.target.with_noise(target.noise)
         engine = self.small.engine.with_target(target)
         terms = (getattr(penalty, name)[self.own] for name in ("bend", "centre", "strength", "kink"))
         return solve(replace(self.small, target=target, engine=engine, penalty=Penalty(*terms), tol=1e-2))
@@ -300,25 +256,51 @@ class GroupedRows(Rows):
 
     def fit(self, penalty: Penalty, v: Numbers, near: State | None) -> Sums:
         """The fit, with what the rows say of it and of v."""
-        answer, target = self.minimum(penalty, v, near), self.target(v)
+        answer = self.minimum(penalty, v, near)
         if self.squares is not None:
             return self.squares.sums(answer, len(v))
-        nll, _, bends = self._row_sums(target, answer.theta)
-        arrow = self._arrow(bends)
-        m, width = len(v), len(answer.theta)
-        if not m:
-            return Sums(answer, nll, np.empty(0), arrow, np.empty((0, width)), np.empty((0, 0)))
+        return Sums(answer, *self.sums(answer.theta, v)[1])
+
+    def squares_about(self, middle: float) -> tuple[Any, Numbers, float]:
+        """Sums of squares and products of all columns and y, this less its offset and its middle."""
+        engine = self.task.engine
+        w = np.ones(engine.rows) if engine.weight is None else engine.weight
+        y = engine.y - middle - (0.0 if engine.offset is None else engine.offset)
+        return self._arrow(w), self._down(w * y), float(w @ y**2)
+
+    def sums(self, theta: Numbers, v: Numbers) -> tuple[Numbers, tuple[float, Numbers, Any, Numbers, Numbers]]:
+        """The slopes of the nll in theta; itself, its slopes in v, and its second derivatives: in theta, in v and
+        theta, and in v.
+        """
+        target = self.target(v)
+        nll, slopes, bends = self._row_sums(target, theta)
+        down, arrow = self._down(slopes), self._arrow(bends)
+        if not len(v):
+            return down, (nll, np.empty(0), arrow, np.empty((0, len(theta))), np.empty((0, 0)))
         weight = 1.0 if target.w is None else target.w
-        _, slopes, pairs = target.noise.with_precision(target.p).joint(
-            target.raw, self.task.engine.predict(answer.theta), curvature=True
-        )
+        own, pairs = self._joint(target, theta)
         places = [1 + place for place in self.task.target.places()]
-        border = np.stack([self._down(weight * pairs[k * (k + 1) // 2]) for k in places])
-        corner = np.array(
-            [[np.sum(weight * pairs[max(a, b) * (max(a, b) + 1) // 2 + min(a, b)]) for b in places] for a in places]
-        )
-        own = np.array([np.sum(weight * slopes[k]) for k in places])
-        return Sums(answer, nll, own, arrow, border, corner)
+        border = np.stack([self._down(weight * self._with_predictions(pairs, k)) for k in places])
+        corner = np.array([[np.sum(weight * pairs[pair(a, b)]) for b in places] for a in places])
+        return down, (nll, np.array([np.sum(weight * own[k]) for k in places]), arrow, border, corner)
+
+    def _joint(self, target: Target, theta: Numbers) -> tuple[Numbers, Numbers]:
+        """Slopes of each row in its predictions and all raw parameters, and second derivatives by pairs."""
+        eta = self.task.engine.predict(theta)
+        _, slopes, pairs = target.noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
+        return slopes, pairs
+
+    def _with_predictions(self, pairs: Numbers, k: int) -> Numbers:
+        """Of these those of a raw parameter and what the columns predict."""
+        return np.asarray(pairs[pair(k, 0)])
+
+    def _positive(self, bends: Numbers) -> Numbers:
+        """Curvatures of rows as a guide to where these have none."""
+        return np.abs(bends)
+
+    def guide(self, theta: Numbers, v: Numbers) -> Any:
+        """Their sums."""
+        return self._arrow(self._positive(self._row_sums(self.target(v), theta)[2]))
 
     def inverse(self, curvature: Any, bend: Numbers, basis: Numbers | None) -> tuple[Any, float] | None:
         """With the levels eliminated."""
@@ -332,21 +314,17 @@ class GroupedRows(Rows):
 
     def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """Third derivatives of the rows times their leverages."""
-        task, theta = self.task, state.answer.theta
-        target, v = task.target, state.u[len(state.u) - len(task.target.open) :]
-        if target.squares:
+        theta, v = state.answer.theta, state.u[len(state.u) - len(self.task.target.open) :]
+        if self.task.target.squares:
             trace = len(theta) - float(state.bend @ state.covariance.diagonal())
             return np.zeros(len(theta)), np.full(len(v), -2 * trace)
-        eta = self.task.engine.predict(theta)[:, None]
-        weighted = self._leverages(state.covariance) * (1.0 if target.w is None else target.w)
-        step = _step(_bends(target, eta, v)[:, 0, 0], target.noise.link.name)
-        change = _difference(lambda t: _bends(target, eta + t * step, v))[:, 0, 0] / step
-        of_noise = np.empty(len(v))
-        for k in range(len(v)):
-            way = DIFFERENCE * (np.arange(len(v)) == k)
-            bent = _difference(lambda t, way=way: _bends(target, eta, v + t * way))[:, 0, 0] / DIFFERENCE
-            of_noise[k] = float(weighted @ bent)
-        return self._down(weighted * change), of_noise
+        return self.third_sums(theta, v, state.covariance)
+
+    def third_sums(self, theta: Numbers, v: Numbers, covariance: Any) -> tuple[Numbers, Numbers]:
+        """Over the rows."""
+        leverages = self._leverages(covariance)[:, None, None]
+        along, of_noise = third_of_rows(self.task.target, self.task.engine.predict(theta)[:, None], v, leverages)
+        return self._down(along[0]), of_noise
 
     def _leverages(self, covariance: ArrowCovariance) -> Numbers:
         engine = self.small.engine
@@ -372,9 +350,7 @@ class _Squares:
         task, engine = rows.task, rows.task.engine
         self.rows = rows
         self.middle = about_middle(engine) if engine.intercept else 0.0
-        w = np.ones(engine.rows) if engine.weight is None else engine.weight
-        y = engine.y - self.middle - (0.0 if engine.offset is None else engine.offset)
-        self.gram, self.right, self.square = rows._arrow(w), rows._down(w * y), float(w @ y**2)
+        self.gram, self.right, self.square = rows.squares_about(self.middle)
         self.total = task.target.total()
         self.constant = 0.5 * self.total * np.log(2 * np.pi)
         if task.target.p is not None:
@@ -412,17 +388,20 @@ def information_of_groups(rows: GroupedRows, task: Task, state: State, drift: Nu
     errors = np.sqrt(np.maximum(covariance.diagonal() + np.sum(drift**2, axis=1), 0.0))
     own = rows.own
     others = covariance.part(len(own)) + drift[own] @ drift[own].T
-    intercept = np.nan
+    outputs, columns = engine.loss.outputs, engine.columns
+    intercepts = np.full(outputs, np.nan)
     if engine.intercept:
-        row = np.zeros((1, engine.width))
-        row[0, 0] = 1.0
-        row[0, engine.places] = -engine.centre
-        intercept = float(np.sqrt(covariance.times(row)[0] @ row[0] + np.sum((row[0] @ drift) ** 2)))
+        rows_of = np.zeros((outputs, engine.width))
+        for k, row in enumerate(rows_of):
+            row[k * columns] = 1.0
+            row[k * columns + engine.places] = -engine.centre
+        of_centres = np.sum(covariance.times(rows_of) * rows_of, axis=1) + np.sum((rows_of @ drift) ** 2, axis=1)
+        intercepts = np.sqrt(of_centres)
     noise = {}
     if task.target.open:
         spread = np.linalg.pinv(state.sums.corner, hermitian=True)
         noise = task.target.errors(state.answer.noise, spread)
-    return Information(errors[engine.places][None], np.array([intercept]), noise, others, own)
+    return Information(errors.reshape(outputs, columns)[:, engine.places], intercepts, noise, others, own)
 
 
 def _parts_of_blocks(design: Design) -> list[Any]:

@@ -265,7 +265,7 @@ def _start(task: Task, pulls: Pulls, unknown: list[Owned]) -> tuple[Numbers, Sta
     scales = np.log(sizes * np.where(units > 0, units, 1.0))
     if not (task.target.open or task.target.noise.modelled):
         return np.asarray(scales), None
-    rows = eliminated(task) if task.target.open else None
+    rows = eliminated(task)
     if rows is not None:
         answer = rows.without(pulls.penalty(scales), task.target)
         return np.append(scales, _inside(task, task.target.raw_of(answer.noise))), None

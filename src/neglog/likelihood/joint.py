@@ -43,9 +43,14 @@ def by_pairs(pairs: Any, chosen: list[int]) -> Numbers:
     out = np.empty((len(pairs[0]), len(chosen), len(chosen)))
     for i, a in enumerate(chosen):
         for j, b in enumerate(chosen):
-            high, low = max(a, b), min(a, b)
-            out[:, i, j] = pairs[high * (high + 1) // 2 + low]
+            out[:, i, j] = pairs[pair(a, b)]
     return out
+
+
+def pair(a: int, b: int) -> int:
+    """Where the second derivative in two variables stands among those by pairs."""
+    high, low = max(a, b), min(a, b)
+    return high * (high + 1) // 2 + low
 
 
 class Joint:

@@ -168,9 +168,10 @@ def _covariance(fit: "Fit", places: Numbers, output: int, outputs: int) -> Numbe
     """Of these coefficients of one row of them."""
     whole, known = np.asarray(fit._information.covariance), fit._information.places
     if known is not None:
-        own = core_places(fit.schema, fit.has_intercept)[places]
+        columns = fit.schema.columns + fit.has_intercept
+        own = output * columns + core_places(fit.schema, fit.has_intercept)[places]
         if not np.isin(own, known).all():  # levels, of which each has an error
-            return np.diag(fit.standard_errors[places] ** 2)
+            return np.diag(fit._information.coefficients[output][places] ** 2)
         inside = np.searchsorted(known, own)
         return np.asarray(whole[np.ix_(inside, inside)])
     columns = len(whole) // outputs
