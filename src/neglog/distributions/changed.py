@@ -191,12 +191,16 @@ class Changed(Composed):
         about = np.where(self._has_variance(), self.mean(), 0.0)
         return np.where(self._has_variance(), self._expected(lambda y, mean: np.square(y - mean), about), np.inf)[()]
 
+    @property
+    def _alike(self) -> bool:
+        """Whether the laws differ in their location alone."""
+        return all(np.ndim(value) == 0 for name, value in self.parameters.items() if name != self.location)
+
     def _expected(self, g: Callable[[Any, Any], Any], about: Any = 0.0) -> Any:
         """E[g(y, about)] by the quantiles of the law inside; where laws differ in their location alone, these are those
         of one law, moved.
         """
-        inside, location = self.noise, self._known(self.location)
-        alike = all(np.ndim(value) == 0 for name, value in self.parameters.items() if name != self.location)
+        inside, location, alike = self.noise, self._known(self.location), self._alike
         law = inside.with_(**{self.location: 0.0}) if alike else inside
         moved, about = (np.broadcast_to(x, self.batch_shape)[..., None] for x in (location, about))
         out = np.zeros(self.batch_shape)
@@ -252,6 +256,14 @@ class Log(Changed):
         """Whether e^2x has a mean: that of a law twice as wide."""
         spread = str(self.spread)
         return self.noise.estimated(**{spread: 2 * np.asarray(self._known(spread))}).exponential_has_mean()
+
+    @quiet
+    def mean(self) -> Any:
+        """The location moves y by a factor, so that laws which differ in nothing else take one quadrature."""
+        location = self._known(self.location)
+        if not self._alike:
+            return super().mean()
+        return self._over_shape(np.exp(location) * self.estimated(**{self.location: 0.0})._expected(lambda y, _: y))
 
     @quiet
     def location_at(self, mean: ArrayLike) -> Any:

@@ -85,6 +85,10 @@ class NegativeBinomial(Noise):
         mean, r = self._gamma()
         return poisson_draw(rng, rng.standard_gamma(r, shape) * (mean / r))
 
+    def log_mass_at_zero(self) -> Any:
+        mean, r = self._gamma()
+        return -r * np.log1p(mean / r)
+
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))
 

@@ -54,6 +54,9 @@ class Poisson(Noise):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         return poisson_draw(rng, self._known("mean"), shape)
 
+    def log_mass_at_zero(self) -> Any:
+        return np.negative(self._known("mean"))
+
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))
 

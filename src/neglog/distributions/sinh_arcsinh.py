@@ -114,6 +114,11 @@ class SinhArcsinh(Noise):
         return self._over_shape(loc + scale * self._standard_mean())
 
     @quiet
+    def median(self) -> Any:
+        loc, scale, skew, tail = self._known("loc", "scale", "skew", "tail")
+        return self._over_shape(loc + scale * np.sinh(np.divide(skew, tail)))
+
+    @quiet
     def location_at(self, mean: ArrayLike) -> Any:
         return np.asarray(mean, float) - self._known("scale") * self._standard_mean()
 

@@ -79,7 +79,7 @@ class ZeroInflated(Composed):
 
     @quiet
     def mean(self) -> Any:
-        return self._over_shape((1 - np.asarray(self._known("p"))) * self.noise.mean())
+        return self._over_shape((1 - self._known("p")) * self.noise.mean())
 
     @quiet
     def location_at(self, mean: ArrayLike) -> Any:

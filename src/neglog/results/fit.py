@@ -292,6 +292,31 @@ class Fit:
         with watched(source, progress):
             return predict_source(self, source, Path(output), list(quantiles), named=named, keep=list(keep))
 
+    def to_sql(
+        self,
+        table: str | Sequence[str] = "t",
+        quantiles: Sequence[float] = (),
+        *,
+        dialect: str = "duckdb",
+        keep: Sequence[str] = (),
+        offset: str | None = None,
+        exposure: str | None = None,
+    ) -> str:
+        """A query whose column "prediction" is what `predict` says of every row of a table in a database, with columns
+        such as "q0.9" for quantiles; for classes a column for each probability.
+
+        table       its name, or several as in ("schema", "table")
+        dialect     "duckdb", "postgres" or "sqlite"
+        keep        columns of the table to copy beside the predictions
+        offset      and exposure: columns, by default those that were named at the fit
+
+        A row that `predict` would refuse, for it lacks a value that it must not lack, has the prediction NULL.
+        """
+        from neglog.export.sql import sql_of
+
+        named = self.named_beside(offset, exposure)
+        return sql_of(self, table, quantiles, dialect=dialect, keep=keep, named=named)
+
     def named_beside(self, offset: str | None, exposure: str | None) -> dict[str, str]:
         """The columns of offset and exposure: those that are named now, else those that were at the fit."""
         given = {"offset": offset, "exposure": exposure}
