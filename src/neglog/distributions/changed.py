@@ -230,6 +230,10 @@ class Log(Changed):
     Domain      y > 0
     Link        that of the noise inside, for the location of log y
     Loss        that of the noise inside, on the log scale
+    Use         amounts of which some are many times too large and some many times too small
+    Not         zeros: Hurdle(Log(StudentT())); a mean is wanted, which Log(StudentT()) does not have: there the median
+                is predicted
+    Page        losses/change_of_variables
     """
 
     onto = POSITIVE_NUMBERS
@@ -279,6 +283,9 @@ class Logit(Changed):
     Domain      0 < y < 1
     Link        that of the noise inside, for the location of logit y
     Loss        that of the noise inside, on the logit scale
+    Use         shares between 0 and 1 that vary by odds
+    Not         shares of 0 or 1
+    Page        losses/change_of_variables
     """
 
     onto = PROPORTIONS

@@ -27,6 +27,9 @@ class Hurdle(Composed):
     Domain      y = 0 and the support of the noise inside; 0 < p < 1
     Link        that of the noise inside, whose location is what is predicted: the mean of f, before its zeros go
     Loss        -log of the density: that of a yes or no, and where y > 0 that of the noise inside
+    Use         zeros that are decided apart from how large y is otherwise: amounts with exact zeros, counts
+    Not         zeros that are small counts like others: ZeroInflated, or NegativeBinomial
+    Page        losses/zeros
     Fit         the best constant p is the share of zeros
     Limits      p -> 0 where no y is 0, which a fit then says
     """

@@ -23,6 +23,7 @@ from neglog.results.effects import Effect, effect_of
 from neglog.results.plot import plot_effects
 from neglog.results.prediction_files import predict_source
 from neglog.results.predictor import Predictor
+from neglog.results.relativities import Relativities, relativities_of
 from neglog.results.storage import save
 from neglog.results.summary import Summary
 from neglog.results.terms import Terms
@@ -171,6 +172,15 @@ class Fit:
         of            "location", or a parameter of the noise that is modelled
         """
         return effect_of(self, name, at, level, simultaneous, of)
+
+    def relativities(self, *, level: float = 0.95, of: str = "location") -> Relativities:
+        """Tables for tariffs: a base, and for each term what its levels, one unit more or places on its curve make of
+        it, with intervals; factors where the link is log. The prediction of a row is the base times all its factors.
+
+        level  of the intervals
+        of     "location", or a parameter of the noise that is modelled
+        """
+        return relativities_of(self, level, of)
 
     def plot(self, *, level: float = 0.9, of: str = "location") -> Any:
         """All effects in one matplotlib figure: curves with bands, levels with intervals, surfaces as colours."""
