@@ -51,7 +51,7 @@ def explain(
     if found.noise.of_classes or found.noise.batch_shape:  # whose terms have an effect for each class or quantile
         return
     for term in found.relativities().values():
-        show(f"{term.name}, against {term.against}")
+        show(f"{term.name}{', as factors' if 'factor' in term.table else ''}, against {term.against}")
         for line in term.lines:
             show(f"  {line}")
 

@@ -150,6 +150,11 @@ class Part:
             turn = np.kron(turn, variable.turn)
         return np.ascontiguousarray(turn)
 
+    def weights(self, coefficients: Numbers) -> Numbers:
+        """Of the functions of its variables, an axis for each, at every level."""
+        sizes = [variable.pieces.functions for variable in self.variables]
+        return (coefficients.reshape(self.levels, -1) @ self.turn.T).reshape(self.levels, *sizes)
+
     @cached_property
     def pulls(self) -> tuple[Pull, ...]:
         """The priors of its coefficients. Straight lines have none, but for lines that differ by level."""

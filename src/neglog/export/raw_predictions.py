@@ -184,11 +184,9 @@ def _part(rows: Rows, part: Part, coefficients: Numbers) -> Iterator[Expression]
         yield from _levels(rows, part.factors, places, coefficients)
         return
     pieces = [variable.pieces for variable in part.variables]
-    sizes = [own.functions for own in pieces]
     xs = [rows.number(variable.column) for variable in part.variables]
     for own in coefficients:
-        surfaces = (own.reshape(part.levels, -1) @ part.turn.T).reshape(part.levels, *sizes)
-        values = [_piecewise(pieces, xs, surface) for surface in surfaces]
+        values = [_piecewise(pieces, xs, weights) for weights in part.weights(own)]
         yield rows.by_level(part.factors, places, values) if part.factors else values[0]
 
 
@@ -200,8 +198,8 @@ def _piecewise(pieces: Sequence[Any], xs: Sequence[Expression], weights: Numbers
         return float(weights)
     own, x = pieces[0], xs[0]
     values = []
-    for origin, powers, first in zip(own.origins, own.polynomials, own.firsts, strict=True):
-        rising = np.tensordot(powers, weights[first : first + powers.shape[1]], axes=1)
-        values.append(polynomial([_piecewise(pieces[1:], xs[1:], one) for one in rising[::-1]], x - origin))
+    for k, origin in enumerate(own.origins):
+        falling = own.powers(k, weights)[::-1]
+        values.append(polynomial([_piecewise(pieces[1:], xs[1:], one) for one in falling], x - origin))
     *inner, last = values
     return cases([(x < end, value) for end, value in zip(own.breaks, inner, strict=True)], last)

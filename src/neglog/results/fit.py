@@ -5,6 +5,7 @@ without the rows it was made from; `FitOfRows` has these.
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.results.contrasts import Contrasts
 from neglog.results.effects import Effect, effect_of
+from neglog.results.one_row import OneRow, UnusualRowError, as_columns, is_row
 from neglog.results.plot import plot_effects
 from neglog.results.prediction_files import predict_source
 from neglog.results.predictor import Predictor
@@ -214,9 +216,22 @@ class Fit:
 
     def _raw(self, X: Any, offset: Any, exposure: Any) -> Numbers:
         """The same, and beside it the raw values of what is modelled, as `noise.given` takes them."""
-        engine = self.prediction_engine(X, offset, exposure)
+        if is_row(X) and self._one_row is not None:
+            try:
+                return self._one_row(X, offset, exposure)
+            except UnusualRowError:
+                pass
+        engine = self.prediction_engine(as_columns(X), offset, exposure)
         intercepts, coefs = self.outputs
         return finite_prediction(engine, engine.native(coefs, intercepts))
+
+    @cached_property
+    def _one_row(self) -> OneRow | None:
+        """What predicts single rows, made when the first is asked for; None where tables alone can be read."""
+        try:
+            return OneRow(self) if self.schema.by_name else None
+        except UnusualRowError:
+            return None
 
     @property
     def outputs(self) -> tuple[Numbers, Numbers]:
@@ -273,7 +288,7 @@ class Fit:
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
-        probabilities.
+        probabilities. A dict of values by column is one row, predicted in microseconds.
         """
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law.labelled else law.point())
