@@ -102,6 +102,17 @@ def test_in_words_and_in_files(rng, tmp_path):
     assert "engine_power" in str(found)
 
 
+def test_several_quantiles_and_classes_are_asked_one_by_one(rng):
+    rows = table(rng)
+    with pytest.raises(ValueError, match=r"ask one, as in fit\[0.5\]"):
+        nl.fit(rows, "y", nl.AsymmetricLaplace(quantile=[0.2, 0.5])).relativities()
+    kinds = rows.set_column(4, "y", rows["fuel"]).drop_columns(["fuel"])
+    with pytest.raises(ValueError, match="as many effects of a term as classes"):
+        nl.fit(kinds, "y", nl.Categorical(), nl.Gaussian(scale=1.0)).relativities()
+    ordered = nl.fit(kinds, "y", nl.Ordinal(), nl.Gaussian(scale=1.0)).relativities()
+    assert list(ordered) == ["age", "power", "region"]
+
+
 def test_arrays_have_columns_by_number(rng):
     X = rng.normal(size=(50, 2))
     fit = nl.fit(X, rng.poisson(2.0, 50), nl.Poisson())

@@ -15,7 +15,7 @@ class InexpressibleError(TypeError):
 class Expression(np.lib.mixins.NDArrayOperatorsMixin):
     """An operation and what it is done to. NumPy's operators and functions of it are expressions again.
 
-    A label is the name that the column should have in which a database keeps the value.
+    A label is the name of the column in which an inner query keeps the value, if it is needed more than once.
     """
 
     __slots__ = ("label", "operation", "parts")

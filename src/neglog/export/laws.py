@@ -13,6 +13,8 @@ def law_at(noise: Noise, raw: Sequence[Expression]) -> Noise:
     """The noise with expressions for its location and for what is modelled, as `noise.given` has numbers."""
     own = {name: noise.parameter(name).predicted.value(one) for name, one in zip(noise.modelled, raw[1:], strict=True)}
     location = raw[0] if noise.labelled else noise.link.of_expression(raw[0])
+    if location is not raw[0]:
+        location.label = noise.location
     return noise.unmodelled().estimated(**own, **{noise.location: location})
 
 
@@ -24,7 +26,7 @@ def point_of(law: Noise, noise: Noise) -> Expression:
 def quantile_of(law: Noise, noise: Noise, level: float) -> Expression:
     """A quantile of the law."""
     advice = (
-        "leave quantiles out, for the prediction itself is one, or take them from fit.distribution(X).icdf or "
+        "leave quantiles out, for the prediction itself can be said, or take them from fit.distribution(X).icdf or "
         "`neglog predict --quantiles`"
     )
     return _traced(lambda: law.quantile_formula(level), noise, f"quantile {level:g}", advice)

@@ -90,7 +90,8 @@ class Writer:
     def _case(self, parts: Sequence[Expression]) -> str:
         *pairs, otherwise = map(self.text, parts)
         lines = [f"WHEN {when} THEN {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True)]
-        return " ".join(["CASE", *lines, *([] if otherwise == "NULL" else [f"ELSE {otherwise}"]), "END"])
+        lines += [] if otherwise == "NULL" else [f"ELSE {otherwise}"]
+        return f"CASE {' '.join(lines)} END" if len(lines) <= 2 else _listed(["CASE", *lines, "END"], "      ", "")
 
 
 def lowered(node: Expression, dialect: Dialect, known: dict[Expression, Expression]) -> Expression:
@@ -104,7 +105,7 @@ def lowered(node: Expression, dialect: Dialect, known: dict[Expression, Expressi
 
 
 def steps(roots: Iterable[Expression]) -> list[list[Expression]]:
-    """What is used more than once, or has a name: each in the first step after all that it is made of."""
+    """What is used more than once: each in the first step after all that it is made of."""
     uses: Counter[Expression] = Counter()
     order: list[Expression] = []
 
@@ -122,11 +123,16 @@ def steps(roots: Iterable[Expression]) -> list[list[Expression]]:
     for node in order:
         step = max((step_of.get(part, 0) for part in node.parts), default=0)
         step_of[node] = step
-        if uses[node] > 1 or node.label:
+        if uses[node] > 1 and not _is_short(node):
             out.extend([] for _ in range(step + 1 - len(out)))
             out[step].append(node)
             step_of[node] = step + 1
     return out
+
+
+def _is_short(node: Expression) -> bool:
+    """Whether an operation is written as easily as its name would be."""
+    return node.operation in INFIX and all(part.operation in LEAVES for part in node.parts)
 
 
 def query(
@@ -164,5 +170,5 @@ def _inner(name: str, columns: Sequence[str], source: str, dialect: Dialect) -> 
     return f"{identifier(name)} AS (\n  SELECT\n    {_listed(columns, '    ')}\n  FROM {source}{dialect.fence}\n)"
 
 
-def _listed(parts: Sequence[str], margin: str) -> str:
-    return f",\n{margin}".join(parts)
+def _listed(parts: Sequence[str], margin: str, mark: str = ",") -> str:
+    return f"{mark}\n{margin}".join(parts)

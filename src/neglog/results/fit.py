@@ -323,7 +323,7 @@ class Fit:
         quantiles: Sequence[float] = (),
         *,
         dialect: str = "duckdb",
-        keep: Sequence[str] = (),
+        keep: str | Sequence[str] = (),
         offset: str | None = None,
         exposure: str | None = None,
     ) -> str:
@@ -340,7 +340,8 @@ class Fit:
         from neglog.export.sql import sql_of
 
         named = self.named_beside(offset, exposure)
-        return sql_of(self, table, quantiles, dialect=dialect, keep=keep, named=named)
+        kept = [keep] if isinstance(keep, str) else list(keep)
+        return sql_of(self, table, quantiles, dialect=dialect, keep=kept, named=named)
 
     def named_beside(self, offset: str | None, exposure: str | None) -> dict[str, str]:
         """The columns of offset and exposure: those that are named now, else those that were at the fit."""

@@ -123,6 +123,8 @@ def relativities_of(fit: "Fit", level: float, of: str) -> Relativities:
         raise ValueError(f"level must be between 0 and 1, but is {level}")
     if fit.noise.of_classes:
         raise ValueError("a target of classes has as many effects of a term as classes; ask the coefficients")
+    if fit.noise.batch_shape:
+        raise ValueError("several quantiles have as many effects of a term; ask one, as in fit[0.5].relativities()")
     outputs = ["location", *fit.noise.modelled]
     if of not in outputs:
         raise ValueError(f"of must be one of {', '.join(outputs)}, but is {of!r}")
