@@ -83,7 +83,7 @@ def table(size, tell):
     found = []
     for problem, ours, against, other, ratio, wanted in lines(size(1_000_000)):
         tell(problem)
-        found.append((problem, f"{ours:,.3g}", against, f"{other:,.3g}", f"{ratio:.2f}", wanted))
+        found.append((problem, f"{ours:,.1f}", against, f"{other:,.1f}", f"{ratio:.2f}", wanted))
     return found
 
 

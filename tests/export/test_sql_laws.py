@@ -79,7 +79,7 @@ def test_modelled_parameters(database, family):
         return
     slopes = {own.name: (float(own.predicted.raw(noise.parameters[own.name])), 0.1) for own in noise.beside_location()}
     said, quantiles = check(database, fit_at(noise.modelling(*slopes), slopes), table_for(noise))
-    if family in ("Gaussian", "Laplace", "LogNormal"):
+    if family in ("Gaussian", "Laplace", "LogNormal", "Weibull"):
         assert (said, tuple(quantiles)) == (True, LEVELS)
 
 
@@ -106,6 +106,16 @@ def test_the_ends_of_the_links(database):
         np.testing.assert_allclose(found[usual], wanted[usual], rtol=1e-12)
         assert np.all(found[wanted == np.inf] > 1e300)
         assert np.all(found[wanted <= 1e-300] <= 1e-300)
+
+
+def test_the_mean_of_a_weibull_law_of_any_shape(database):
+    """By a Gamma function that the query brings along."""
+    dialect, ask = database
+    raw = pa.table({"eta": np.linspace(-2.5, 3.0, 23)})
+    fit = fit_at(nl.Weibull(shape="model"), {"shape": (0.0, 1.0)})
+    np.testing.assert_allclose(
+        numbers(ask(raw, "t", fit.to_sql(dialect=dialect))["prediction"]), fit.predict(raw), rtol=1e-12
+    )
 
 
 def test_every_noise_is_looked_at():
