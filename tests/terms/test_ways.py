@@ -279,4 +279,5 @@ def test_a_stated_prior_holds_columns_that_are_stated_as_terms(table, tmp_path, 
     for X in (rows, str(tmp_path)):
         stated = nl.fit(X, "count", nl.Poisson(), prior, terms=["late", "age", "fuel"])
         np.testing.assert_allclose(stated.coef, plain.coef, atol=1e-7)
-        np.testing.assert_allclose(stated.standard_errors, plain.standard_errors, rtol=1e-5)
+        if isinstance(prior, nl.Gaussian):  # without kinks, at which an error is none
+            np.testing.assert_allclose(stated.standard_errors, plain.standard_errors, rtol=1e-5)
