@@ -3,7 +3,7 @@
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; terms;
 tweedie_power, growth, memory;
-samplers, learned, left_out; coverage, bands; tables; trees, laws; files, cluster.
+samplers, learned, left_out; coverage, bands; tables; trees, laws; files, cluster; serving.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -29,6 +29,7 @@ import opened
 import problems
 import resources
 import scipy
+import serving
 import sklearn
 import streaming
 import tables as real_tables
@@ -66,12 +67,15 @@ GROUPS = (
     *real_tables.GROUPS,
     *boosting.GROUPS,
     *streaming.GROUPS,
+    *serving.GROUPS,
 )
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
 NUMBERS = {
     "neglog ms",
     "rival ms",
     "its ms",
+    "µs",
+    "its µs",
     "Poisson ms",
     "× Poisson",
     "ratio",
@@ -98,6 +102,7 @@ TITLES = {
     "tables": "`compare` on real tables: seconds of the processor for each noise, five folds and all rows",
     "boosting": "Gradient-boosted trees",
     "streaming": "Rows in files and on a cluster",
+    "serving": "Predictions where they are served",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
 }
 HEADS = {
@@ -111,6 +116,7 @@ HEADS = {
     "tables": real_tables.COLUMNS,
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
+    "serving": serving.COLUMNS,
     "accuracy": accuracy.COLUMNS,
     "opened": opened.COLUMNS,
     "vocabulary": vocabulary.COLUMNS,
@@ -198,6 +204,8 @@ def run(group, size, only, tables, tell, save):
         tables["boosting"] += boosting.GROUPS[group](size, tell)
     elif group in streaming.GROUPS:
         tables["streaming"] += streaming.GROUPS[group](size, tell)
+    elif group in serving.GROUPS:
+        tables["serving"] += serving.GROUPS[group](size, tell)
     else:
         tables["resources"] += resources.GROUPS[group](size, tell)
 

@@ -21,6 +21,7 @@ LAYERS = [
     "streaming",
     "belief",
     "estimation",
+    "export",
     "results",
     "fitting",
     "boosting",

@@ -1,12 +1,16 @@
 """The families at a glance, from the registry: the README's table and `neglog families`."""
 
+import inspect
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
-from neglog.distributions import FAMILIES, Distribution, Flat, Gaussian, Laplace, Noise
-from neglog.distributions.registry import WRAPPERS
+from neglog.distributions import FAMILIES, Distribution, Noise
+from neglog.distributions.registry import WRAPPERS, public_names
+from neglog.printing import did_you_mean
 
 
 class Row(NamedTuple):
@@ -17,7 +21,7 @@ class Row(NamedTuple):
     as_noise: str
     as_prior: str
     link: str
-    example: Distribution
+    law: type[Distribution]
 
 
 def rows() -> Iterator[Row]:
@@ -30,17 +34,15 @@ def rows() -> Iterator[Row]:
         pairs = [family for family in FAMILIES.values() if getattr(family, "around", "").lower() == name]
         supports, links = ({str(getattr(pair, own)): None for pair in pairs} for own in ("support", "default_link"))
         what = f"{wrapper.summary[0]}: {', '.join(wrapper.inner_names())}"
-        example = pairs[0](**pairs[0].examples[0])
-        yield Row(f"{wrapper.__name__}(…)", ", or ".join(supports), what, "", ", ".join(sorted(links)), example)
+        yield Row(f"{wrapper.__name__}(…)", ", or ".join(supports), what, "", ", ".join(sorted(links)), wrapper)
     yield from _rows(family for family in plain if not issubclass(family, Noise))
 
 
 def _rows(families: Iterable[type[Distribution]]) -> Iterator[Row]:
     for family in families:
-        example = family(**family.examples[0])
         loss, penalty = family.summary
         link = family.default_link if issubclass(family, Noise) else ""
-        yield Row(family.__name__, str(example.support), loss, penalty, link, example)
+        yield Row(family.__name__, str(family(**family.examples[0]).support), loss, penalty, link, family)
 
 
 def markdown() -> str:
@@ -53,27 +55,62 @@ def markdown() -> str:
 
 
 def families() -> Table:
-    """Every family with an example: what a typical draw costs in nats, which is its entropy."""
-    table = Table(title="Every loss is a −log p", caption="H: the entropy of an example, the nats that one draw costs")
-    for column in ("family", "y", "as noise: the loss", "as prior: the penalty", "link"):
-        table.add_column(column, no_wrap=column == "family", overflow="fold")
-    table.add_column("H", justify="right", no_wrap=True)
+    """Every family with what it is for."""
+    table = Table(title="Every loss is a −log p")
+    for column, width in (("family", 17), ("y", 12), ("use it where", 42), ("loss", 20), ("penalty as a prior", 12)):
+        table.add_column(column, width=width, overflow="fold")
     for row in rows():
-        nats = "–" if isinstance(row.example, Flat) else f"{float(row.example.entropy()):.4f}"
-        table.add_row(row.family, row.support, row.as_noise, row.as_prior, row.link, nats)
+        table.add_row(row.family, row.support, entries(row.law)["Use"], row.as_noise, row.as_prior)
     return table
 
 
-def two_roles() -> Table:
-    """The same object as a noise and as a prior."""
-    table = Table(title="One object, two roles", caption="both columns are −log p up to a constant, in nats")
-    for column in ("object", "as noise, at y − f = 2", "as prior, at θ = (1, −2)"):
-        table.add_column(column)
-    gaussian, laplace = Gaussian(scale=1.0), Laplace(scale=0.5)
-    for law in (gaussian, laplace, gaussian * laplace):
-        noise = "–"
-        if isinstance(law, Gaussian | Laplace):
-            loss, scale = float(law.loss(2.0, 0.0)), float(law.loss_scale)
-            noise = f"loss {loss:.2f} / {scale:.2f} = {loss / scale:.2f}"
-        table.add_row(repr(law), noise, f"penalty {float(law.penalty([1.0, -2.0])):.2f}")
-    return table
+# ---- one family ------------------------------------------------------------------------------------------------------
+
+LABEL = 12  # letters that the name of an entry takes in a docstring
+
+
+def described(name: str) -> Group:
+    """What a family is, by its docstring and its declarations."""
+    law = family_of(name)
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    lines = entries(law)
+    page = lines.pop("Page")
+    if issubclass(law, Noise) and hasattr(law, "default_link"):  # a wrapper predicts what the noise inside does
+        lines["Predicts"] = law.traits.predicts.format(y="y", **{own.name: own.name for own in law.declared})
+        lines["Links"] = ", ".join([law.default_link, *(link for link in law._links() if link != law.default_link)])
+    for own in law.declared or getattr(law, "further", ()):
+        role = f", {own.role.value}" if own.role is not None else ""
+        lines[own.name] = f"{own.domain.text}{role}"
+    lines["Handbook"] = f"docs/{page}.md"
+    for label, text in lines.items():
+        table.add_row(label, Text(text))
+    return Group(Text(f"{law.__name__}: {(inspect.getdoc(law) or '').partition(chr(10) * 2)[0]}"), Text(), table)
+
+
+def family_of(name: str) -> type[Distribution]:
+    """A family or wrapper by its name, however it is written: student-t."""
+    known: dict[str, type[Distribution]] = {
+        law.__name__.lower(): law for law in (*FAMILIES.values(), *WRAPPERS.values())
+    }
+    plain = "".join(letter for letter in name.lower() if letter.isalnum() or letter in "()")
+    if plain not in known:
+        public = public_names()
+        raise ValueError(
+            f"there is no file and no family {name!r}; the families are {', '.join(sorted(public))}"
+            f"{did_you_mean([name], public)}"
+        )
+    return known[plain]
+
+
+def entries(law: type[Distribution]) -> dict[str, str]:
+    """The entries of a family's docstring by name: Density, Domain, Link, Loss, Use, Not, Page and others."""
+    paragraphs = (inspect.getdoc(law) or "").split("\n\n")
+    found: dict[str, str] = {}
+    latest = ""
+    for line in next(one for one in paragraphs if one.startswith("Density")).split("\n"):
+        label, text = line[:LABEL].strip(), line[LABEL:].strip()
+        latest = label or latest
+        found[latest] = text if label else f"{found[latest]} {text}"
+    return found

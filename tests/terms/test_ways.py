@@ -267,3 +267,17 @@ def test_the_command_line_says_what_is_wrong(data, stated, said):
     done = CliRunner().invoke(app, ["fit", str(data), "--target", "count", "--noise", "poisson", *stated])
     assert done.exit_code
     assert re.search(said, str(done.exception) + done.output)
+
+
+@pytest.mark.parametrize("prior", [nl.Gaussian(scale=0.02), nl.Laplace(scale=0.01)], ids=repr)
+def test_a_stated_prior_holds_columns_that_are_stated_as_terms(table, tmp_path, prior):
+    """Of columns as they are, terms are what every column is without them: in memory and in files."""
+    rows = pa.Table.from_pandas(table[["late", "age", "fuel", "count"]])
+    plain = nl.fit(rows, "count", nl.Poisson(), prior)
+    parquet.write_table(rows.slice(0, 700), tmp_path / "0.parquet")
+    parquet.write_table(rows.slice(700), tmp_path / "1.parquet")
+    for X in (rows, str(tmp_path)):
+        stated = nl.fit(X, "count", nl.Poisson(), prior, terms=["late", "age", "fuel"])
+        np.testing.assert_allclose(stated.coef, plain.coef, atol=1e-7)
+        if isinstance(prior, nl.Gaussian):  # without kinks, at which an error is none
+            np.testing.assert_allclose(stated.standard_errors, plain.standard_errors, rtol=1e-5)

@@ -17,6 +17,7 @@ from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.censored import refuse_without_cells
 from neglog.likelihood.row_values import checked, class_offsets, combined_offset
+from neglog.printing import did_you_mean
 from neglog.typing import Numbers
 
 AHEAD = ("offset", "exposure")  # what predictions need too
@@ -38,7 +39,10 @@ class Features:
             present = [] if table is None else table.names
             absent = [name for name in self.names if name not in present]
             if absent:
-                raise ValueError(f"X lacks the columns {quoted(absent)} of the model; it has {quoted(present)}")
+                raise ValueError(
+                    f"X lacks the columns {quoted(absent)} of the model; it has {quoted(present)}"
+                    f"{did_you_mean(absent, present)}"
+                )
             return prepared(X if list(self.names) == present else _selected(X, self.names))
         X = prepared(X)
         if X.shape[1] != self.count:

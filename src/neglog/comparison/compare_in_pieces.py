@@ -177,7 +177,7 @@ def compare_source(
 
 def _fitted(task: StreamedTask, prior: Prior) -> Fitted:
     """As `nl.fit` does it."""
-    if has_priors(task):
+    if has_priors(task.engine.design.schema):
         task, answer, prior = learn_terms(task, prior, None)  # type: ignore[assignment]
     elif is_open(prior):
         task, answer, prior = learn(task, prior, None)  # type: ignore[assignment]

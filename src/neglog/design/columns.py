@@ -12,6 +12,7 @@ from neglog.design.blocks import is_sparse
 from neglog.design.faults import missing_rows
 from neglog.design.tables import Table, as_table, quoted
 from neglog.distributions.arrays import as_numbers
+from neglog.printing import did_you_mean
 
 MODES = ("error", "drop", "impute")
 
@@ -166,9 +167,10 @@ def _check_named(X: Any, named: Mapping[str, str]) -> None:
     for what, name in named.items():
         if table is None or name not in table.names:
             found = "is not a table with named columns" if table is None else f"has only {quoted(table.names)}"
+            near = "" if table is None else did_you_mean([name], table.names)
             raise ValueError(
                 f"the fit took its {what} from the column {name!r}, so X must have that column, but it {found}; add "
-                f"it, or say {what}=... (one value per row, or one number for all)"
+                f"it, or say {what}=... (one value per row, or one number for all){near}"
             )
 
 
@@ -179,7 +181,10 @@ def _named(X: Any, name: str, what: str) -> Any:
             f"{what} is the name {name!r}, but X is not a table with named columns; give the values instead"
         )
     if name not in table.names:
-        raise ValueError(f"{what} is the name {name!r}, but X has no such column; it has {quoted(table.names)}")
+        raise ValueError(
+            f"{what} is the name {name!r}, but X has no such column; it has {quoted(table.names)}"
+            f"{did_you_mean([name], table.names)}"
+        )
     return table.series(name)
 
 

@@ -16,6 +16,7 @@ from neglog.design.functions import applied, function_of
 from neglog.design.parts import Part, built, check_columns, chosen_terms
 from neglog.design.tables import Level, Table, as_table, quoted
 from neglog.design.terms import Factor, Terms, checked_terms
+from neglog.printing import did_you_mean
 from neglog.typing import Array
 
 
@@ -165,6 +166,7 @@ class Schema:
         if absent:
             raise ValueError(
                 f"X lacks the columns {quoted(absent)} of the model; it has {quoted(table.names) or 'no columns'}"
+                f"{did_you_mean(absent, table.names)}"
             )
         gaps = [column for column in columns if column.levels and column.takes_missing]
         table = _with_missing_levels(table, [c.name for c in gaps if not tables.are_numbers(c.levels or ())])

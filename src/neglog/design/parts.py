@@ -12,6 +12,7 @@ from neglog.design.faults import Fault, missing_rows, refusal
 from neglog.design.splines import Pieces, Spline, number_pieces, spline_of
 from neglog.design.tables import Level, quoted
 from neglog.design.terms import GROUP_FROM, SMOOTH_FROM, Group, Interaction, Smooth, Term, Terms
+from neglog.printing import did_you_mean
 from neglog.typing import Numbers
 
 Base = Mapping[str, Sequence[Block]]  # the blocks of each column of the table
@@ -148,6 +149,11 @@ class Part:
         for variable in self.variables:
             turn = np.kron(turn, variable.turn)
         return np.ascontiguousarray(turn)
+
+    def weights(self, coefficients: Numbers) -> Numbers:
+        """Of the functions of its variables, an axis for each, at every level."""
+        sizes = [variable.pieces.functions for variable in self.variables]
+        return (coefficients.reshape(self.levels, -1) @ self.turn.T).reshape(self.levels, *sizes)
 
     @cached_property
     def pulls(self) -> tuple[Pull, ...]:
@@ -317,4 +323,7 @@ def check_columns(needed: Sequence[str], names: Sequence[str]) -> None:
     """Refuse terms of columns that are not there."""
     absent = [name for name in needed if name not in names]
     if absent:
-        raise ValueError(f"terms name the columns {quoted(absent)}, but X has {quoted(names) or 'no columns'}")
+        raise ValueError(
+            f"terms name the columns {quoted(absent)}, but X has {quoted(names) or 'no columns'}"
+            f"{did_you_mean(absent, names)}"
+        )

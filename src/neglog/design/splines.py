@@ -41,6 +41,14 @@ class Pieces:
         _core.pieces_of(x, self.breaks, found)
         return found
 
+    def powers(self, piece: int, weights: Numbers) -> Numbers:
+        """The weighted sum of the functions in a piece as a cubic of x less its origin, from the constant up. Weights
+        may have more axes than that of the functions, and so have the coefficients.
+        """
+        own = self.polynomials[piece]
+        first = self.firsts[piece]
+        return np.tensordot(own, weights[first : first + own.shape[1]], axes=1)
+
     def factor(self, x: Numbers, found: Any) -> tuple[Any, ...]:
         """A variable as the core takes it."""
         return x, found, self.origins, self.polynomials, self.firsts, self.functions

@@ -25,6 +25,10 @@ class AsymmetricLaplace(Noise):
     Domain      y real; scale > 0; 0 < quantile < 1
     Link        identity: the prediction is the quantile of y, whatever the law of y is; the mean lies where the mass is
     Loss        the pinball loss, scale rho((y - f) / scale); the scale's MLE is its mean over the rows
+    Use         a quantile is wanted: stock that costs more when it is missing than when it is left over, or limits that
+                a stated share of y stays below
+    Not         means or totals are wanted, or a quantile beyond which only a few rows lie
+    Page        losses/asymmetric_laplace
     Quantile    the question that is asked, not an unknown: it is stated, never estimated with coefficients. Several are
                 as many fits, nl.AsymmetricLaplace(quantile=[0.1, 0.5, 0.9]), whose predictions do not cross
     Limits      quantile = 1/2 is Laplace(2 scale)

@@ -193,6 +193,14 @@ class Distribution:
         """The upper quantile: the smallest y with sf(y) <= q; for q far below the spacing of numbers near 1."""
         return self._elementwise(lambda x: self._quantile(_probabilities(x), upper=True), q, "q")
 
+    def quantile_formula(self, q: float) -> Any:
+        """icdf at one level, of parameters that need not be numbers but take NumPy's functions: expressions of SQL."""
+        return self._quantile(np.float64(q), upper=False)
+
+    def tail_formula(self, y: float, upper: bool) -> Any:
+        """The same of cdf and sf."""
+        return self._tail(np.float64(y), upper)
+
     def _elementwise(self, compute: Any, values: ArrayLike, name: str) -> Any:
         return arrays.in_output_type(compute, (arrays.as_numbers(values, name),), *self._stated())
 

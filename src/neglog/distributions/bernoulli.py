@@ -24,6 +24,9 @@ class Bernoulli(Noise):
     Domain      y = 0, 1; 0 <= p <= 1
     Link        logit: the prediction is the probability of a one
     Loss        log loss, -y log f - (1 - y) log(1 - f)
+    Use         y is yes or no, or a share of trials with precision=trials, and its probability is wanted
+    Not         shares that are not counted out of trials: BetaProportion; more than two classes: Categorical or Ordinal
+    Page        losses/cross_entropy
     Fractions   `loss` and `derivatives` also take y between 0 and 1, read as a share of ones: the expected log loss
     """
 

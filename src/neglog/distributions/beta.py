@@ -21,6 +21,8 @@ class Beta(Prior):
 
     Density     p(y) = y^(a-1) (1-y)^(b-1) / B(a, b)
     Domain      0 < y < 1; a > 0; b > 0
+    Use         the prior of one probability, before yes and no are counted
+    Page        bayes/bayes_rule
     As prior    conjugate to Bernoulli; penalty -(a-1) log y - (b-1) log(1-y), strength (a-1, b-1)
     """
 

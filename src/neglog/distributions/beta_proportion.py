@@ -31,6 +31,10 @@ class BetaProportion(Noise):
     Domain      0 < y < 1; 0 < mean < 1; precision > 0
     Link        logit: the prediction is the mean; the variance is mean (1 - mean) / (1 + precision)
     Loss        log B(a, b) - a log y - b log(1 - y) less the same at mean = y, which is not convex
+    Use         proportions that are not counts: shares of a budget, of land or of time, and indices
+    Not         shares of so many trials: Bernoulli with precision=trials; exact zeros or ones, which it has no density
+                for
+    Page        losses/beta_proportion
     Limits      a large precision is nearly Gaussian; below a = 1 or b = 1 the density is infinite at 0 or at 1
     """
 

@@ -24,6 +24,9 @@ class Categorical(Noise):
     Domain      y = 0, 1, ..., K-1; p >= 0 with sum 1
     Link        softmax: the prediction is the row of class probabilities
     Loss        log loss, -log f[y]
+    Use         one of several classes without an order, and their probabilities are wanted
+    Not         classes in an order: Ordinal, which has one coefficient per column; two classes: Bernoulli
+    Page        losses/cross_entropy
     Derivatives the gradient has the shape of eta; the second derivative, the matrix diag(p) - p p', has one axis more
     Moments     mean, variance and quantiles are those of the class number
     """

@@ -191,12 +191,16 @@ class Changed(Composed):
         about = np.where(self._has_variance(), self.mean(), 0.0)
         return np.where(self._has_variance(), self._expected(lambda y, mean: np.square(y - mean), about), np.inf)[()]
 
+    @property
+    def _alike(self) -> bool:
+        """Whether the laws differ in their location alone."""
+        return all(np.ndim(value) == 0 for name, value in self.parameters.items() if name != self.location)
+
     def _expected(self, g: Callable[[Any, Any], Any], about: Any = 0.0) -> Any:
         """E[g(y, about)] by the quantiles of the law inside; where laws differ in their location alone, these are those
         of one law, moved.
         """
-        inside, location = self.noise, self._known(self.location)
-        alike = all(np.ndim(value) == 0 for name, value in self.parameters.items() if name != self.location)
+        inside, location, alike = self.noise, self._known(self.location), self._alike
         law = inside.with_(**{self.location: 0.0}) if alike else inside
         moved, about = (np.broadcast_to(x, self.batch_shape)[..., None] for x in (location, about))
         out = np.zeros(self.batch_shape)
@@ -226,6 +230,10 @@ class Log(Changed):
     Domain      y > 0
     Link        that of the noise inside, for the location of log y
     Loss        that of the noise inside, on the log scale
+    Use         amounts of which some are many times too large and some many times too small
+    Not         zeros: Hurdle(Log(StudentT())); a mean is wanted, which Log(StudentT()) does not have: there the median
+                is predicted
+    Page        losses/change_of_variables
     """
 
     onto = POSITIVE_NUMBERS
@@ -254,6 +262,14 @@ class Log(Changed):
         return self.noise.estimated(**{spread: 2 * np.asarray(self._known(spread))}).exponential_has_mean()
 
     @quiet
+    def mean(self) -> Any:
+        """The location moves y by a factor, so that laws which differ in nothing else take one quadrature."""
+        location = self._known(self.location)
+        if not self._alike:
+            return super().mean()
+        return self._over_shape(np.exp(location) * self.estimated(**{self.location: 0.0})._expected(lambda y, _: y))
+
+    @quiet
     def location_at(self, mean: ArrayLike) -> Any:
         """The location moves y by a factor."""
         return np.log(np.asarray(mean, float)) - np.log(self.estimated(**{self.location: 0.0}).point())
@@ -267,6 +283,9 @@ class Logit(Changed):
     Domain      0 < y < 1
     Link        that of the noise inside, for the location of logit y
     Loss        that of the noise inside, on the logit scale
+    Use         shares between 0 and 1 that vary by odds
+    Not         shares of 0 or 1
+    Page        losses/change_of_variables
     """
 
     onto = PROPORTIONS

@@ -55,6 +55,8 @@ class Dirichlet(Prior):
 
     Density     p(y) = prod_k y_k^(alpha_k - 1) / B(alpha)
     Domain      y_k > 0 with sum 1; alpha_k > 0
+    Use         the prior of the probabilities of several classes
+    Page        bayes/bayes_rule
     As prior    conjugate to Categorical; penalty -sum (alpha_k - 1) log y_k, strength alpha - 1
     """
 

@@ -16,6 +16,9 @@ class Flat(Prior):
     r"""The improper prior whose density is 1 everywhere.
 
     Density     p(theta) = 1, which has no finite integral
+    Use         no prior is wanted: plain maximum likelihood
+    Not         columns are many or nearly alike, or classes separated, so that the likelihood has no maximum
+    Page        bayes/map
     As prior    no penalty: the MAP under Flat() is the maximum likelihood estimate. Flat in theta is not flat in log
                 theta
     """

@@ -25,6 +25,10 @@ class Gamma(Noise):
     Domain      y > 0; mean > 0; shape > 0
     Link        log: the prediction is the mean
     Loss        half the unit deviance, y / f - 1 - log(y / f); the dispersion is 1 / shape
+    Use         positive amounts, skewed to the right, whose spread grows with their mean: claim sizes, costs, rainfall
+                on wet days
+    Not         zeros: Tweedie or Hurdle(Gamma()); tails so heavy that a few rows decide: LogNormal or Log(StudentT())
+    Page        losses/gamma
     """
 
     shape: Value

@@ -24,6 +24,10 @@ class Gaussian(Symmetric, Prior):
     Domain      y real; scale > 0
     Link        identity: the prediction is the mean
     Loss        (y - f)^2; the scale's MLE is the root mean square of the residuals
+    Use         y is any real number, errors are symmetric and of one size, and the mean is wanted
+    Not         some errors are far larger than the rest: Huber or StudentT; y is positive and its spread grows with its
+                mean: Gamma or LogNormal
+    Page        losses/gaussian
     As prior    ridge, lambda = 1 / (2 scale^2); scale = inf leaves a coefficient unpenalised. While the scale is
                 unknown, `groups` may give each coefficient a label: those of the same label share a scale
     """

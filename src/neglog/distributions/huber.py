@@ -25,6 +25,9 @@ class Huber(Symmetric):
     Link        identity: the prediction is the centre, mean and median in one
     Loss        scale^2 rho((y - f) / scale): quadratic up to delta * scale, linear beyond; scale counts as 1 while
                 unknown
+    Use         nearly Gaussian errors, a few of them gross
+    Not         the mean of skewed data is wanted; what is wild is a column, not y
+    Page        losses/huber
     Limits      delta -> infinity is Gaussian(scale), delta -> 0 is Laplace(scale / delta)
     Kink        the second derivative jumps at |z| = delta, where that of the quadratic part is returned
 

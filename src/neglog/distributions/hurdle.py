@@ -27,6 +27,9 @@ class Hurdle(Composed):
     Domain      y = 0 and the support of the noise inside; 0 < p < 1
     Link        that of the noise inside, whose location is what is predicted: the mean of f, before its zeros go
     Loss        -log of the density: that of a yes or no, and where y > 0 that of the noise inside
+    Use         zeros that are decided apart from how large y is otherwise: amounts with exact zeros, counts
+    Not         zeros that are small counts like others: ZeroInflated, or NegativeBinomial
+    Page        losses/zeros
     Fit         the best constant p is the share of zeros
     Limits      p -> 0 where no y is 0, which a fit then says
     """
@@ -104,7 +107,7 @@ class Hurdle(Composed):
     @property
     def _rest(self) -> Any:
         """The probability, under the law inside, of what is not 0."""
-        return self.noise.sf(np.zeros(self.batch_shape)) if self.measure == "mass" else 1.0
+        return -np.expm1(self.noise.log_mass_at_zero()) if self.measure == "mass" else 1.0
 
     def _tail(self, y: Any, upper: bool) -> Any:
         p = np.asarray(self._known("p"))
@@ -142,14 +145,14 @@ class Hurdle(Composed):
 
     @quiet
     def mean(self) -> Any:
-        return self._over_shape((1 - np.asarray(self._known("p"))) * self.noise.mean() / self._rest)
+        return self._over_shape((1 - self._known("p")) * self.noise.mean() / self._rest)
 
     @quiet
     def point(self) -> Any:
         """The mean; where the law inside has none, with its centre in the place of that."""
         if self.measure == "mass":
             return self.mean()
-        return self._over_shape((1 - np.asarray(self._known("p"))) * self.noise.point())
+        return self._over_shape((1 - self._known("p")) * self.noise.point())
 
     @quiet
     def variance(self) -> Any:

@@ -20,6 +20,8 @@ class InverseGamma(Prior):
 
     Density     p(y) = scale^shape y^(-shape - 1) exp(-scale / y) / Gamma(shape)
     Domain      y > 0; shape > 0; scale > 0
+    Use         the prior of one positive mean
+    Page        bayes/bayes_rule
     As prior    conjugate to the mean of a Gamma noise; penalty (shape + 1) log y + scale / y,
                 strength (shape + 1, scale)
     """

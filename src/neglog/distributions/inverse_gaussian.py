@@ -27,6 +27,9 @@ class InverseGaussian(Noise):
     Domain      y > 0; mean > 0; dispersion > 0
     Link        log: the prediction is the mean
     Loss        half the unit deviance, (y - f)^2 / (2 f^2 y); the dispersion's MLE is twice its mean
+    Use         amounts and durations with a sharp start and a long tail, whose variance grows as the cube of the mean
+    Not         zeros: Tweedie; a spread in proportion to the mean: Gamma
+    Page        losses/inverse_gaussian
     Same as     Tweedie of power 3
     """
 

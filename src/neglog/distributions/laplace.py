@@ -21,6 +21,9 @@ class Laplace(Symmetric, Prior):
     Domain      y real; scale > 0
     Link        identity: the prediction is the median
     Loss        |y - f|; the scale's MLE is the mean absolute residual
+    Use         the median is wanted, or some y are grossly wrong and must not decide
+    Not         means or totals are wanted; nearly Gaussian errors with a few gross ones: Huber wastes fewer rows
+    Page        losses/laplace
     As prior    lasso, lambda = 1 / scale; scale = inf leaves a coefficient unpenalised
     Kink        at y = loc the gradient returned is 0, the middle of the subgradients. The second derivative is 0
                 everywhere, although the Fisher information (expected=True) is 1 / scale^2

@@ -29,6 +29,10 @@ class Link:
         with np.errstate(all="ignore"):
             return self._inverse(as_numbers(eta, "eta"))[()]
 
+    def of_expression(self, eta: Any) -> Any:
+        """The same of what is no number, but takes NumPy's functions: an expression of SQL."""
+        return self._inverse(eta)
+
     def __repr__(self) -> str:
         return f"<link {self.name}>"
 

@@ -25,6 +25,9 @@ class LogNormal(Noise):
     Domain      y > 0; scale > 0
     Link        identity, on the scale of log y: the raw prediction is loc
     Loss        (log y - log f)^2 with f the median; the scale's MLE is the root mean square of the log residuals
+    Use         positive values that vary by factors: prices, incomes, concentrations
+    Not         zeros: Hurdle(LogNormal()); some y are many times too large or too small: Log(StudentT())
+    Page        losses/lognormal
     """
 
     loc: Value

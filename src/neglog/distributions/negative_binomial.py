@@ -27,6 +27,9 @@ class NegativeBinomial(Noise):
     Domain      y = 0, 1, 2, ...; mean > 0; dispersion > 0; power 2 is NB2, power 1 NB1
     Link        log: the prediction is the mean
     Loss        y log(y / f) - (y + r) log((y + r) / (f + r)) at power 2, half the deviance at the stated dispersion
+    Use         counts that vary more than their mean allows: visits, claims, accidents, defects
+    Not         counts that vary as Poisson's do; counts with an upper limit: Bernoulli with precision=trials
+    Page        losses/negative_binomial
     Mixture     of Poisson laws whose mean is Gamma(mean, shape r); power 2 has the same shape at every mean
     Limits      dispersion -> 0 is Poisson
     """
@@ -84,6 +87,10 @@ class NegativeBinomial(Noise):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         mean, r = self._gamma()
         return poisson_draw(rng, rng.standard_gamma(r, shape) * (mean / r))
+
+    def log_mass_at_zero(self) -> Any:
+        mean, r = self._gamma()
+        return -r * np.log1p(mean / r)
 
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))

@@ -123,6 +123,10 @@ class Noise(Distribution):
             return ()
         return tuple(end for end, own in zip(self.bounds, self.support.ends, strict=True) if own)
 
+    def log_mass_at_zero(self) -> Any:
+        """log p(0) of counts."""
+        return -self.nll(0.0)
+
     def log_spread_information(self) -> Any:
         """E[(d nll / d log spread)^2], the Fisher information about the log of the spread; None where there is no
         formula for it, and draws have to tell.

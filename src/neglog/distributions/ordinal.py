@@ -28,6 +28,9 @@ class Ordinal(Noise):
     Link        logit: P(y <= k) = F(edges[k] - eta), the proportional odds; probit: F Gaussian. A fit has no intercept,
                 which the edges take up: `fit.intercept` is 0
     Loss        -log of the probability of the cell; convex in the prediction and the edges at once (Pratt 1981)
+    Use         a few classes in an order, such as grades or ratings, and columns that move y one way along it
+    Not         classes without an order, or a column that makes both ends likelier: Categorical
+    Page        losses/ordinal
     Special     two classes are Bernoulli, whose intercept is minus the edge
     Moments     mean, variance and quantiles are those of the class number; the mean is the expected rank
     """

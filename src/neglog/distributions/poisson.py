@@ -24,6 +24,10 @@ class Poisson(Noise):
     Domain      y = 0, 1, 2, ...; mean > 0
     Link        log: the prediction is the mean
     Loss        half the unit deviance, y log(y / f) - y + f
+    Use         counts of rare events without an upper limit, with the exposure where rows were watched for different
+                times
+    Not         counts that vary more than their mean: NegativeBinomial; more zeros than it has: ZeroInflated or Hurdle
+    Page        losses/poisson
     """
 
     declared = (Parameter("mean", POSITIVE, role=Role.LOCATION),)
@@ -53,6 +57,9 @@ class Poisson(Noise):
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
         return poisson_draw(rng, self._known("mean"), shape)
+
+    def log_mass_at_zero(self) -> Any:
+        return np.negative(self._known("mean"))
 
     def mean(self) -> Any:
         return self._over_shape(self._known("mean"))

@@ -6,7 +6,8 @@ from typing import Any
 from neglog.distributions.base import Prior
 from neglog.distributions.flat import Flat
 from neglog.distributions.noise import Noise
-from neglog.distributions.registry import FAMILIES, WRAPPERS, listed
+from neglog.distributions.registry import FAMILIES, WRAPPERS, listed, public_names
+from neglog.printing import did_you_mean
 
 
 def noise_of(given: str | Noise) -> Noise:
@@ -67,7 +68,8 @@ def _value(node: ast.expr, text: str) -> Any:
 def _made(name: str, values: list[Any], named: dict[str, Any], text: str) -> Any:
     family: Any = (FAMILIES | WRAPPERS).get(_plain(name))
     if family is None:
-        raise ValueError(f"{text!r}: there is no distribution {name!r}; there are {listed()}")
+        near = did_you_mean([name], public_names())
+        raise ValueError(f"{text!r}: there is no distribution {name!r}; there are {listed()}{near}")
     try:
         return family(*values, **named)
     except TypeError as error:

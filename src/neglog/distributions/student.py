@@ -21,6 +21,9 @@ class StudentT(Symmetric):
     Domain      y real; scale > 0; df > 0
     Link        identity: the prediction is the centre, which is the mean where there is one, from df = 1 on
     Loss        (df + 1) / 2 log(1 + z^2 / df): what is far out hardly pulls, and the loss is not convex
+    Use         errors with heavy tails on both sides, of which the fit finds how heavy: returns, measurements
+    Not         the mean of skewed data is wanted; what is wild is a column, not y
+    Page        losses/student_t
     Limits      df -> infinity is Gaussian(scale), df = 1 Cauchy
     Accuracy    the log density is exact to about 1e-13 for df from 0.3 to 1e8, in both tails
     """

@@ -64,6 +64,9 @@ class Tweedie(Noise):
                 except for power 0
     Link        log: the prediction is the mean
     Loss        half the unit deviance of the power
+    Use         totals with exact zeros, such as the cost of claims in a year, at a power between 1 and 2
+    Not         zeros that come about in a way of their own: Hurdle(Gamma())
+    Page        losses/tweedie
     Accuracy    between 1 and 2 the log density is exact to about 1e-13 for every power, mean and dispersion (core:
                 tweedie.hpp)
 

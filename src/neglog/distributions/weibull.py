@@ -23,6 +23,9 @@ class Weibull(Noise):
     Link        log: the prediction is the scale, which a share 1 - 1/e of all y do not reach; the mean is
                 scale Gamma(1 + 1 / shape)
     Loss        (y / f)^shape - 1 - shape log(y / f), with f the scale
+    Use         durations whose risk rises or falls steadily with age, also those that have not ended yet: nl.censored
+    Not         a risk that rises and then falls: LogNormal; zeros
+    Page        losses/weibull
     Limits      shape 1 is the exponential law, the risk of which does not change
     Precision   that of log y, which varies by 1 / shape around log scale: a row of precision p has shape sqrt(p)
     """

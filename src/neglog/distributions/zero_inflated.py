@@ -21,6 +21,9 @@ class ZeroInflated(Composed):
     Domain      that of the counts inside; 0 < p < 1
     Link        that of the noise inside, whose location is what is predicted: not the mean of y, (1 - p) mean
     Loss        -log of the density
+    Use         counts with more zeros than their law has, of rows that could never have been anything else
+    Not         zeros that are decided apart from the rest, or amounts: Hurdle
+    Page        losses/zeros
     Limits      p -> 0 is the noise inside, which a fit then says
     """
 
@@ -79,7 +82,7 @@ class ZeroInflated(Composed):
 
     @quiet
     def mean(self) -> Any:
-        return self._over_shape((1 - np.asarray(self._known("p"))) * self.noise.mean())
+        return self._over_shape((1 - self._known("p")) * self.noise.mean())
 
     @quiet
     def location_at(self, mean: ArrayLike) -> Any:

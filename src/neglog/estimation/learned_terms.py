@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from neglog.design.blocks import Dense
+from neglog.design.design import Schema
 from neglog.design.parts import Part
 from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
@@ -49,11 +50,9 @@ class Owned:
     scale: float | None
 
 
-def has_priors(task: Task) -> bool:
+def has_priors(schema: Schema) -> bool:
     """Whether a design has terms with priors of their own, or of some predictors only."""
-    if task.engine.design.schema.shares is not None:
-        return True
-    return any(isinstance(part, Part) and part.pulls for part in task.engine.design.schema.terms or ())
+    return schema.shares is not None or any(isinstance(part, Part) and part.pulls for part in schema.terms or ())
 
 
 def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: str = "all") -> Learned:

@@ -144,7 +144,7 @@ def fit(
                 "modelled": modelled,
             }
             task: Task = open_source(source, y, noise, prior, given, cache=cache, **settings)
-            task.penalty = make_penalty(Flat() if task.engine.design.schema.terms else prior, task.engine)
+            task.penalty = make_penalty(Flat() if has_priors(task.engine.design.schema) else prior, task.engine)
             with quiet_blas(task.engine):
                 task, answer, prior = _solved(task, prior, standardize, evidence)
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
@@ -191,7 +191,7 @@ def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
 
 def _answered(task: Task, prior: Prior, standardize: bool | None, evidence: str) -> tuple[Task, Answer, Prior]:
     """The answer, and the prior with its scale filled in, on the coefficients as they are."""
-    if has_priors(task):
+    if has_priors(task.engine.design.schema):
         return learn_terms(task, prior, standardize, evidence)
     if evidence != "all":
         raise ValueError(f"evidence={evidence!r} is of terms with priors, such as group(...), but there are none")
@@ -258,7 +258,7 @@ def prepare(
         shift = class_offsets(by_class, design.rows, loss.classes)
     centre = None if own else centres_of(design)  # the noise takes up what they add
     engine = Memory(design, target.y, target.weight, shift, loss, intercept=intercept, centre=centre)
-    penalty = make_penalty(Flat() if design.schema.terms else prior, engine)
+    penalty = make_penalty(Flat() if has_priors(design.schema) else prior, engine)
     if engine.width > WIDE and (isinstance(prior, Laplace) or not penalty.smooth):
         design.check_finite()  # a lasso over many columns looks at few of them, and may never meet what is no number
     return Task(target, engine, penalty, tol, max_iter).counting()

@@ -10,6 +10,7 @@ from neglog.design.design import Column, Gap, Schema
 from neglog.design.parts import Curve, Part
 from neglog.design.tables import quoted
 from neglog.distributions.lazy import special
+from neglog.printing import did_you_mean
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 POINTS = 100  # of a curve
 SQUARE = 30  # points of a surface, each way
 DRAWS = 10_000  # for simultaneous bands
-LISTED = 60  # levels that a table has
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _part(schema: Schema, name: str) -> tuple[Column | Part, Numbers]:
         raise ValueError("effects are of terms of a table; the columns of an array are its coefficients")
     if not found:
         names = [part.name for part in schema.parts if not isinstance(part, Gap)]
-        raise KeyError(f"there is no term {name!r}; there are {', '.join(names)}")
+        raise KeyError(f"there is no term {name!r}; there are {', '.join(names)}{did_you_mean([name], names)}")
     exact = [one for one in found if one[0].name == name]
     return (exact or found)[0]
 
@@ -132,7 +132,9 @@ def _chosen(name: str, levels: Any, at: Any) -> Any:
     asked = [at] if isinstance(at, str) else list(np.atleast_1d(np.asarray(at, object)))
     unknown = [level for level in asked if level not in place]
     if unknown:
-        raise ValueError(f"{name} has no level {quoted(unknown)}; it has {quoted(levels)}")
+        raise ValueError(
+            f"{name} has no level {quoted(unknown)}; it has {quoted(levels)}{did_you_mean(unknown, levels)}"
+        )
     return np.array([place[level] for level in asked], np.int32)
 
 
@@ -200,35 +202,3 @@ def _reach(matrix: Numbers, covariance: Numbers, spread: Numbers, level: float) 
     seen = spread > 0
     draws = np.random.default_rng(0).standard_normal((DRAWS, root.shape[1])) @ (matrix[seen] @ root).T
     return float(np.quantile(np.max(np.abs(draws) / spread[seen], axis=1, initial=0.0), level))
-
-
-def level_terms(fit: "Fit") -> list[str]:
-    """The groups and pairs of levels of the location that have few enough levels to be listed."""
-    shares = fit.schema.shares
-    return [
-        part.name
-        for number, part in enumerate(fit.schema.parts)
-        if isinstance(part, Part)
-        and not part.variables
-        and part.levels <= LISTED
-        and (shares is None or number in shares["location"])
-        and not fit.noise.of_classes
-    ]
-
-
-def effect_table(fit: "Fit", name: str) -> Any:
-    """The effect of each level of a term, from the lowest to the highest, as a table; with a log link as factors."""
-    from rich.table import Table
-    from rich.text import Text
-
-    found = effect_of(fit, name, None, 0.9, False, "location")
-    log = fit.noise.link.name == "log"
-    table = Table(title=Text(f"{name}{', as factors' if log else ''}"))
-    table.add_column("level")
-    for column in ("effect", "90% from", "to"):
-        table.add_column(column, justify="right")
-    for k in np.argsort(found.estimate):
-        numbers = np.array([found.estimate[k], found.lower[k], found.upper[k]])
-        shown = np.exp(numbers) if log else numbers
-        table.add_row(Text(str(found.x[k])), *(f"{value:.4g}" for value in shown))
-    return table

@@ -5,6 +5,7 @@ without the rows it was made from; `FitOfRows` has these.
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,9 +21,11 @@ from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.results.contrasts import Contrasts
 from neglog.results.effects import Effect, effect_of
+from neglog.results.one_row import OneRow, UnusualRowError, as_columns, is_row
 from neglog.results.plot import plot_effects
 from neglog.results.prediction_files import predict_source
 from neglog.results.predictor import Predictor
+from neglog.results.relativities import Relativities, relativities_of
 from neglog.results.storage import save
 from neglog.results.summary import Summary
 from neglog.results.terms import Terms
@@ -172,6 +175,15 @@ class Fit:
         """
         return effect_of(self, name, at, level, simultaneous, of)
 
+    def relativities(self, *, level: float = 0.95, of: str = "location") -> Relativities:
+        """Tables for tariffs: a base, and for each term what its levels, one unit more or places on its curve make of
+        it, with intervals; factors where the link is log. The prediction of a row is the base times all its factors.
+
+        level  of the intervals
+        of     "location", or a parameter of the noise that is modelled
+        """
+        return relativities_of(self, level, of)
+
     def plot(self, *, level: float = 0.9, of: str = "location") -> Any:
         """All effects in one matplotlib figure: curves with bands, levels with intervals, surfaces as colours."""
         return plot_effects(self, level, of)
@@ -204,9 +216,22 @@ class Fit:
 
     def _raw(self, X: Any, offset: Any, exposure: Any) -> Numbers:
         """The same, and beside it the raw values of what is modelled, as `noise.given` takes them."""
-        engine = self.prediction_engine(X, offset, exposure)
+        if is_row(X) and self._one_row is not None:
+            try:
+                return self._one_row(X, offset, exposure)
+            except UnusualRowError:
+                pass
+        engine = self.prediction_engine(as_columns(X), offset, exposure)
         intercepts, coefs = self.outputs
         return finite_prediction(engine, engine.native(coefs, intercepts))
+
+    @cached_property
+    def _one_row(self) -> OneRow | None:
+        """What predicts single rows, made when the first is asked for; None where tables alone can be read."""
+        try:
+            return OneRow(self) if self.schema.by_name else None
+        except UnusualRowError:
+            return None
 
     @property
     def outputs(self) -> tuple[Numbers, Numbers]:
@@ -263,7 +288,7 @@ class Fit:
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
-        probabilities.
+        probabilities. A dict of values by column is one row, predicted in microseconds.
         """
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law.labelled else law.point())
@@ -291,6 +316,32 @@ class Fit:
         named = self.named_beside(offset, exposure)
         with watched(source, progress):
             return predict_source(self, source, Path(output), list(quantiles), named=named, keep=list(keep))
+
+    def to_sql(
+        self,
+        table: str | Sequence[str] = "t",
+        quantiles: Sequence[float] = (),
+        *,
+        dialect: str = "duckdb",
+        keep: str | Sequence[str] = (),
+        offset: str | None = None,
+        exposure: str | None = None,
+    ) -> str:
+        """A query whose column "prediction" is what `predict` says of every row of a table in a database, with columns
+        such as "q0.9" for quantiles; for classes a column for each probability.
+
+        table       its name, or several as in ("schema", "table")
+        dialect     "duckdb", "postgres" or "sqlite"
+        keep        columns of the table to copy beside the predictions
+        offset      and exposure: columns, by default those that were named at the fit
+
+        A row that `predict` would refuse, for it lacks a value that it must not lack, has the prediction NULL.
+        """
+        from neglog.export.sql import sql_of
+
+        named = self.named_beside(offset, exposure)
+        kept = [keep] if isinstance(keep, str) else list(keep)
+        return sql_of(self, table, quantiles, dialect=dialect, keep=kept, named=named)
 
     def named_beside(self, offset: str | None, exposure: str | None) -> dict[str, str]:
         """The columns of offset and exposure: those that are named now, else those that were at the fit."""

@@ -14,6 +14,7 @@ import numpy as np
 from neglog.atomic import umask, written_whole
 from neglog.design.files import open_batches
 from neglog.design.tables import quoted
+from neglog.printing import did_you_mean
 
 
 def predict_file(
@@ -50,9 +51,13 @@ def _predictions(
     for table in open_batches(path, _types(fit, named, keep)):
         absent = [name for name in [*named.values(), *keep] if name not in table.column_names]
         if absent:
-            raise ValueError(f"{path} lacks the columns {quoted(absent)}; it has {quoted(table.column_names)}")
+            raise ValueError(_lacks(path, absent, table.column_names))
         yield pa.table(_columns(fit, table, levels, named, keep))
         tell(table.num_rows)
+
+
+def _lacks(what: Any, absent: list[str], names: Iterable[str]) -> str:
+    return f"{what} lacks the columns {quoted(absent)}; it has {quoted(names)}{did_you_mean(absent, names)}"
 
 
 def _check_levels(fit: Any, levels: list[float]) -> None:
@@ -116,7 +121,7 @@ def predict_source(
     needed = list(dict.fromkeys([*_types(fit, named, keep)]))
     absent = [name for name in needed if name not in source.types]
     if absent:
-        raise ValueError(f"the table lacks the columns {quoted(absent)}; it has {quoted(source.types)}")
+        raise ValueError(_lacks("the table", absent, source.types))
     unfinished = tempfile.mkdtemp(dir=output.parent, prefix=f".{output.name}.")
     try:
         rows = source.total(PredictionWork(fit.without_data(), levels, named, keep, unfinished), needed, count=int)

@@ -9,6 +9,7 @@ import numpy as np
 from neglog.likelihood.row_values import finite_prediction
 from neglog.printing import as_text
 from neglog.results.fit import Fit
+from neglog.results.one_row import as_columns, is_row
 from neglog.results.summary import Summary
 from neglog.typing import Numbers
 
@@ -184,7 +185,9 @@ class QuantileFit(Fit):
 
     def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """(rows, quantiles): offset + intercept + X coef of each quantile as it was fitted, which may cross."""
-        engine = self.fits[0].prediction_engine(X, offset, exposure)
+        if is_row(X):
+            return np.column_stack([fit.raw_prediction(X, offset=offset, exposure=exposure) for fit in self.fits])
+        engine = self.fits[0].prediction_engine(as_columns(X), offset, exposure)
         coefficients = zip(self.coef, self.intercept, strict=True)
         lines = [finite_prediction(engine, engine.native(coef, np.atleast_1d(own))) for coef, own in coefficients]
         return np.column_stack(lines)

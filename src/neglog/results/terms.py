@@ -9,7 +9,7 @@ import numpy as np
 from neglog.design.design import Column, Gap, Schema
 from neglog.design.parts import Part
 from neglog.likelihood.task import TermScale
-from neglog.printing import as_text
+from neglog.printing import as_text, did_you_mean
 from neglog.typing import Numbers
 
 
@@ -49,7 +49,8 @@ class Terms(Sequence[Term]):
         for term in self._terms:
             if key in (term.name, f"s({term.name})") or term.name in (f"s({key})", f"(1|{key})"):
                 return term
-        raise KeyError(f"there is no term {key!r}; there are {', '.join(term.name for term in self._terms)}")
+        names = [term.name for term in self._terms]
+        raise KeyError(f"there is no term {key!r}; there are {', '.join(names)}{did_you_mean([key], names)}")
 
     def __len__(self) -> int:
         return len(self._terms)

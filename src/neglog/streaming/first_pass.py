@@ -30,6 +30,7 @@ from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.row_values import check_counted_classes, checked, combined_offset
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Task
+from neglog.printing import did_you_mean
 from neglog.solvers.penalty import Penalty
 from neglog.streaming.pieces import Folds, Pieces, PieceTask, Streamed, StreamedTask
 from neglog.streaming.target_sums import TargetSums, condensed, sums_of
@@ -269,7 +270,9 @@ def _named(source: Source, columns: dict[str, Any]) -> dict[str, str]:
                 f"{what} must be the name of a column where X is not in memory, but is a {type(value).__name__}"
             )
         if value not in source.types:
-            raise ValueError(f"{what} is {value!r}, but the columns are {quoted(source.types)}")
+            raise ValueError(
+                f"{what} is {value!r}, but the columns are {quoted(source.types)}{did_you_mean([value], source.types)}"
+            )
         named[what] = value
     return named
 

@@ -1,0 +1,1 @@
+"""Fits in other words: predictions as SQL."""
