@@ -17,7 +17,7 @@ from neglog.distributions.noise import Noise
 from neglog.distributions.product import Product
 
 BESIDE_TREES = ("sample_weight", "offset", "exposure")
-TREES = {"learning_rate": 0.05, "num_leaves": 15, "min_child_samples": 20}
+TREES = {"learning_rate": 0.1, "num_leaves": 15, "min_child_samples": 20}
 ROUNDS, STOPPING, HELD = 1000, 20, 0.15  # of trees: the most, those without a gain, and the share of rows that tells it
 
 

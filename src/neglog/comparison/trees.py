@@ -12,6 +12,8 @@ from neglog.distributions.arrays import available_threads
 from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
+MANY = 100_000  # rows from which on threads gain more than their waiting for each other costs on a busy machine
+
 
 @dataclass(frozen=True)
 class TreesOfRows:
@@ -43,7 +45,12 @@ def grown(design: Design, y: Any, noise: Noise, values: dict[str, Any], seed: in
     from neglog.lightgbm import train
 
     X, factors = _matrix(design)
-    threads = {"num_threads": available_threads(), "force_row_wise": True, "seed": seed, "deterministic": True}
+    threads = {
+        "num_threads": available_threads() if design.rows >= MANY else 1,
+        "force_row_wise": True,
+        "seed": seed,
+        "deterministic": True,
+    }
     model = train(
         TREES | threads,
         X,
