@@ -202,7 +202,7 @@ def test_labels_are_compared_and_predicted(folder):
     table = visits()
     often = pa.array(np.where(np.asarray(table["visits"]) > 1, "often", "seldom"))
     parquet.write_table(table.drop_columns(["visits"]).append_column("kind", often), folder / "kinds.parquet")
-    done = run("compare", folder / "kinds.parquet", "--target", "kind")
+    done = run("compare", folder / "kinds.parquet", "--target", "kind", "--structures", "linear")
     assert "Categorical explains kind best" in done.stdout
     run("fit", folder / "kinds.parquet", "--target", "kind", "--noise", "categorical", "--prior", "gaussian(scale=1)",
         "--save", folder / "kind.json")  # fmt: skip

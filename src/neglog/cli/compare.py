@@ -40,6 +40,10 @@ EXAMPLES = """Examples:
 
   [bold]neglog compare claims.csv --target cost --smooth age,power --group region[/bold]
 
+  [bold]neglog compare houses.csv --target price --structures linear,smooth,trees --report houses.html[/bold]
+
+  [bold]neglog compare visits.csv --target visits --folds-by group patient[/bold]
+
   [bold]neglog compare patients.csv --target days --event died[/bold]
 
   [bold]neglog compare houses.csv --lower at_least --upper at_most[/bold]
@@ -71,13 +75,29 @@ def compare(
     smooth: Smooth = None,
     group: Group = None,
     interaction: Interaction = None,
+    structures: Annotated[
+        str | None,
+        typer.Option(
+            help="Shapes of f to try: linear,smooth,trees; by default linear and smooth, and trees of fewer than "
+            "50,000 rows where LightGBM is installed; linear alone where noises or terms are named",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(help="Parts of the rows that are left out in turn", rich_help_panel=MODEL)] = 5,
+    folds_by: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            help="Leave out whole groups, or score what came later: group COL, or time COL",
+            metavar="group|time COL",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the folds", rich_help_panel=MODEL)] = 0,
     report: Annotated[Path | None, typer.Option(help="Write a report, an HTML file", rich_help_panel=OUTPUT)] = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Which noise do these data support? Ranks them by the nats of rows they have not seen."""
+    """Which noise do these data support, and which shape of f? Ranks them by the nats of rows they have not seen."""
     check_directory(report)
     y, ends = asked(target, event, lower, upper)
     data, notes = opened(table, ends["y"], [*list(ends.values())[1:], exposure, weight, offset], without, keep)
@@ -90,7 +110,9 @@ def compare(
             y,
             None if noise is None else listed(noise),
             prior,
+            structures=None if structures is None else listed(structures),
             folds=folds,
+            folds_by=folds_by,
             seed=seed,
             sample_weight=weight,
             offset=offset,
@@ -117,7 +139,9 @@ def compare(
             "interaction": interaction,
         }
         options |= {"missing": None if missing == "error" else missing, "rare": rare or None, "cache": cache}
-        found.command = fit_command(table, target, found.scores[0].noise, found.prior, options)
+        own = found.readable
+        options |= found.recipe.options(own.structure)
+        found.command = fit_command(table, target, own.noise, found.prior, options)
         if report is not None:
             tell("Report", 1.0)
             from neglog.report import write_report

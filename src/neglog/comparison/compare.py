@@ -211,6 +211,9 @@ def _compared_table(
         return read(terms, dict(own))[0]
 
     data = Rows(make, target, values, settings["intercept"], design.rows)
+    for noise in admitted:
+        if noise.own_terms:  # which cannot be, or are
+            data.design_of(Candidate(noise))
     counted = data.counted()
     if not 2 <= folds <= counted.count:
         raise ValueError(f"folds must be between 2 and the number of rows, {counted.count}, but is {folds}")
@@ -223,7 +226,7 @@ def _compared_table(
     found = _compared(
         data, counted, facts, admitted, refused, prior, splits, seed, progress, noises is not None, structures
     )
-    found.recipe = Recipe(linear=None if linear is None else repr(linear))
+    found.recipe = Recipe(linear=linear)
     target_name = _target_name(ends_of(y)["y"])
     found.leaks = leaks(counted.design, _numbers(counted.y), target_name, numeric=not labels)
     found.fit.notes += identifiers(design)
@@ -369,41 +372,33 @@ def _compared(
     final = _final(scores, refused, progress, whole)
     y = np.asarray(_numbers(counted.y), None if labels else float)[splits.tested]
     found = _settled(Comparison(scores, refused, resolution, prior, len(splits), y, final), whole)
-    own = _fitted_score(found.scores)
+    own = found.readable
     found = replace(found, prior=data.prior_of(Candidate(own.noise, own.structure), prior))
-    found.model = _model(found, data, prior, seed)
+    if found.structure in (TREES, STACK):
+        best = found.scores[0]
+        found.made = partial(_model, best, data, prior, seed)
     return found
 
 
-def _fitted_score(scores: list[Score]) -> Score:
-    """The best that is a fit, whose terms and coefficients can be read."""
-    return next((score for score in scores if score.structure not in (TREES, STACK)), scores[0])
-
-
-def _model(found: Comparison, data: Rows, prior: Prior, seed: int) -> Any:
-    """What gives the best law for new rows."""
-    best = found.scores[0]
-    if best.structure not in (TREES, STACK):
-        return found.fit
+def _model(best: Score, data: Rows, prior: Prior, seed: int) -> Any:
+    """Trees for all rows, or all parts of a mixture."""
 
     def fitted(score: Score) -> Any:
         candidate = Candidate(score.noise, score.structure)
-        return quiet(lambda: data.grow(candidate, seed) if score.structure == TREES else whole(candidate))
-
-    def whole(candidate: Candidate) -> Fit:
-        return data.fit(candidate, prior, PRECISE)
+        if score.structure == TREES:
+            return data.grow(candidate, seed).model
+        return quiet(lambda: data.fit(candidate, prior, PRECISE))
 
     if best.structure == TREES:
-        return fitted(best).model
-    ways = [fitted(score) for score, _ in best.parts]
-    return Stack(tuple(getattr(one, "model", one) for one in ways), tuple(share for _, share in best.parts))
+        return fitted(best)
+    return Stack(tuple(fitted(score) for score, _ in best.parts), tuple(share for _, share in best.parts))
 
 
 def _final(scores: list[Score], refused: dict[str, str], progress: Any, fitted: Callable[[Score], Fit]) -> Fit:
     """The best fit on all rows, by the call that the conclusion names; what fails there is refused like the rest."""
     while scores:
-        score = _fitted_score(scores)
-        if score.structure in (TREES, STACK):
+        score = next((one for one in scores if one.structure not in (TREES, STACK)), None)
+        if score is None:
             break
         if progress is not None:
             progress(f"{score.name} on all rows", 1.0)

@@ -1,5 +1,6 @@
 """How noises did on rows they had not seen: scores, their table, and what they say in a sentence."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from neglog.comparison.conditional import Uneven
 from neglog.comparison.recipes import Recipe
-from neglog.comparison.structures import LINEAR, STACK, Candidate
+from neglog.comparison.structures import LINEAR, STACK, TREES, Candidate
 from neglog.comparison.verdict import sentence, with_error
 from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
@@ -150,7 +151,7 @@ class Comparison:
     recipe: Recipe = field(default_factory=Recipe)
     command: str = ""  # of the command line, that gives `fit`
     uneven: list[Uneven] = field(default_factory=list)  # columns along which the best is wrong
-    model: Any = None  # what gives the best law for new rows: `fit`, trees, or several of them mixed
+    made: Callable[[], Any] | None = field(default=None, repr=False)  # the model, where that takes more fits
 
     @property
     def rows(self) -> int:
@@ -167,10 +168,20 @@ class Comparison:
         """The noise with the least held-out nats, its parameters as estimated from all rows."""
         return self.fit.noise
 
+    @cached_property
+    def model(self) -> Any:
+        """What gives the best law for new rows: `fit`, trees, or several of them mixed, made when first asked for."""
+        return self.fit if self.made is None else self.made()
+
     @property
     def structure(self) -> str:
         """The shape of f under which the best noise predicts best."""
         return self.scores[0].structure
+
+    @property
+    def readable(self) -> Score:
+        """The best that is a fit, whose terms and coefficients can be read: that of `fit`."""
+        return next(score for score in self.scores if score.structure not in (TREES, STACK))
 
     @property
     def structures(self) -> list[str]:

@@ -95,14 +95,23 @@ class Recipe:
     y: str = "y"
     prior: Prior = field(default_factory=Flat)
     others: dict[str, str] = field(default_factory=dict)  # arguments by name, as they are written
-    linear: str | None = None  # the terms of the columns as they are, where these are not just that
+    linear: list[Any] | None = None  # the terms of the columns as they are, where these are not just that
+
+    def options(self, structure: str) -> dict[str, str]:
+        """Those of the command line that make such terms."""
+        if structure == "smooth":
+            return {"smooth": "auto"}
+        groups = [one.column for one in self.linear or () if not isinstance(one, str)]
+        return {"group": ",".join(groups)} if structure == "linear" and groups else {}
 
     def call(self, noise: Noise, structure: str = "linear") -> str:
         """The call that gives the fit of this noise to all rows of the X that was compared."""
         if structure == "trees":
             beside = {name: value for name, value in self.others.items() if name in BESIDE_TREES}
             return trees_call(law_call(noise, "nl.", 'float("inf")'), self.y, beside)
-        terms = {"linear": self.linear, "smooth": '"smooth"', "constant": "[]"}[structure]
+        terms = {"linear": None if self.linear is None else repr(self.linear), "smooth": '"smooth"', "constant": "[]"}[
+            structure
+        ]
         others = {**({} if terms is None else {"terms": terms}), **self.others}
         laws = [law_call(noise, "nl.", 'float("inf")')]
         if not isinstance(self.prior, Flat):

@@ -12,7 +12,7 @@ import numpy as np
 
 from neglog.comparison.candidates import SAMPLE, lost
 from neglog.comparison.cells import scored
-from neglog.comparison.compare_in_pieces import CANNOT_FIT, TOL, no_chance
+from neglog.comparison.compare_in_pieces import CANNOT_FIT, TOL, no_chance, why_not
 from neglog.comparison.comparison import Score, standard_error, typical
 from neglog.comparison.rows import Rows
 from neglog.comparison.splits import Splits
@@ -60,7 +60,10 @@ class Search:
             self._race(first, named=named)
         elif SMOOTH in structures:
             self._race([Candidate(noise, SMOOTH) for noise in noises], named=named)
-        if self.scores and LINEAR in structures and SMOOTH in structures:
+        if not self.scores and structures[0] != TREES:  # trees would take what no fit can
+            self.rows.design.check_finite()
+            raise ValueError(why_not(self.refused))
+        if LINEAR in structures and SMOOTH in structures:
             self._race(self._carried(SMOOTH, CARRIED), among=self.scores)
         if SMOOTH in structures:
             self._race(self._with_spread(), among=self.scores)

@@ -16,15 +16,14 @@ SMALL = 1e-3  # shares that are left out
 def shares_of(nll: Numbers, weight: Numbers) -> Numbers:
     """The shares of laws, by rows of what each costs in each row: the maximum of a concave likelihood, by EM."""
     w = weight / weight.sum()
+    likelihoods = np.exp(nll.min(axis=0) - nll)
     shares, before = np.full(len(nll), 1 / len(nll)), np.inf
     for _ in range(STEPS):
-        with np.errstate(divide="ignore"):
-            parts = np.log(shares)[:, None] - nll
-        whole = special.logsumexp(parts, axis=0)
-        cost = -float(w @ whole)
+        whole = shares @ likelihoods
+        cost = -float(w @ np.log(whole))
         if before - cost < DONE:
             break
-        shares, before = np.exp(parts - whole) @ w, cost
+        shares, before = shares * (likelihoods @ (w / whole)), cost
     return shares
 
 

@@ -51,18 +51,19 @@ def grown(design: Design, y: Any, noise: Noise, values: dict[str, Any], seed: in
         "seed": seed,
         "deterministic": True,
     }
-    model = train(
-        TREES | threads,
-        X,
-        y,
-        noise,
-        **values,
-        valid=HELD,
-        num_boost_round=ROUNDS,
-        early_stopping_rounds=STOPPING,
-        seed=seed,
-        categorical_feature=factors,
-    )
+    with np.errstate(all="ignore"):  # a spread that runs away is a law that costs more, and no fault of the call
+        model = train(
+            TREES | threads,
+            X,
+            y,
+            noise,
+            **values,
+            valid=HELD,
+            num_boost_round=ROUNDS,
+            early_stopping_rounds=STOPPING,
+            seed=seed,
+            categorical_feature=factors,
+        )
     return TreesOfRows(model)
 
 
