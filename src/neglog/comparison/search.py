@@ -70,7 +70,8 @@ class Search:
         if TREES in structures:
             candidates = self._carried(TREES, RICH) if self.scores else [Candidate(noise, TREES) for noise in noises]
             self._race([self._for_trees(one) for one in candidates], among=self.scores)
-        if not named and self.scores and self.rows.design.columns:
+        alone = all(score.structure == TREES for score in self.scores)  # of which no fit could tell anything
+        if self.scores and (alone or (not named and self.rows.design.columns)):
             plain = self.scores[0].noise
             self._race([Candidate(plain.unmodelled() if plain.modelled else plain, CONSTANT)], named=True)
         if len(structures) > 1:
