@@ -80,11 +80,26 @@ def lost(scores: list[Score], places: Any, folds: int, sample: int = SAMPLE, set
         if (score.limit, score.structure) in laws
     }
     costs = {score.name: score.nll[places] for score in scores if score.name not in refused}
+    refused |= _without_end(scores[: len(scores) - settled], costs, scores[0].weight[places], folds)
+    costs = {name: nll for name, nll in costs.items() if name not in refused}
     where = f"on the first of {folds} folds, so not tried on the others"
     behind = _behind(costs, scores[0].weight[places], LOST, where, 1 if settled else SHOWN)
     for score in scores[len(scores) - settled :]:
         behind.pop(score.name, None)
     return refused | behind
+
+
+def _without_end(scores: list[Score], costs: dict[str, Numbers], weight: Numbers, folds: int) -> dict[str, str]:
+    """Those whose fit has no end, and that are surely worse than another."""
+    best = min(costs.values(), key=lambda nll: float(np.average(nll, weights=weight)))
+    refused = {}
+    for score in scores:
+        if score.converged or score.name not in costs:
+            continue
+        away = costs[score.name] - best
+        if float(np.average(away, weights=weight)) > SURE * standard_error(away, weight):
+            refused[score.name] = f"others are better on the first of {folds} folds, and its fit there has no end"
+    return refused
 
 
 def _behind(costs: dict[str, Numbers], weight: Numbers, least: float, where: str, shown: int = SHOWN) -> dict[str, str]:

@@ -24,6 +24,7 @@ from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.typing import Numbers
 
 CARRIED = 4  # noises that go on to curves
+MANY = 100_000  # rows, of which only half as many do
 RICH = 2  # that go on to a modelled spread, and to trees
 STACKED = 4  # laws that are mixed
 CLEAR = 2.0  # standard errors by which a mixture has to be better than the best of its parts
@@ -64,9 +65,9 @@ class Search:
             self.rows.design.check_finite()
             raise ValueError(why_not(self.refused))
         if LINEAR in structures and SMOOTH in structures:
-            self._race(self._carried(SMOOTH, CARRIED), among=self.scores)
+            self._race(self._carried(SMOOTH, CARRIED if self.rows.count < MANY else CARRIED // 2), among=self.scores)
         if SMOOTH in structures:
-            self._race(self._with_spread(), among=self.scores)
+            self._race(self._with_spread(), among=self.scores, richer=True)
         if TREES in structures:
             candidates = self._carried(TREES, RICH) if self.scores else [Candidate(noise, TREES) for noise in noises]
             self._race([self._for_trees(one) for one in candidates], among=self.scores)
@@ -116,8 +117,17 @@ class Search:
 
     # ---- scores ------------------------------------------------------------------------------------------------------
 
-    def _race(self, candidates: list[Candidate], *, named: bool = False, among: Sequence[Score] = ()) -> None:
-        """Scores on the rows that each fold leaves out; after the first fold those that are surely behind stop."""
+    def _race(
+        self,
+        candidates: list[Candidate],
+        *,
+        named: bool = False,
+        among: Sequence[Score] = (),
+        richer: bool = False,
+    ) -> None:
+        """Scores on the rows that each fold leaves out; after the first fold those that are surely behind stop, and of
+        noises that are `richer` than others of the same shape those that gain nothing.
+        """
         places = self.splits.tested
         count = len(places)
         scores = []
@@ -147,8 +157,23 @@ class Search:
             if k == 0 and not named:
                 self.refused |= (behind := lost([*scores, *among], where, len(self.splits), self.sample, len(among)))
                 scores = [score for score in scores if score.name not in behind]
+                scores = self._paying(scores, where) if richer else scores
         self.scores = sorted([*self.scores, *scores], key=lambda score: score.mean)
         self.stage += 1
+
+    def _paying(self, scores: list[Score], where: Any) -> list[Score]:
+        """Those that are better than the best so far, as far as the first fold of many rows can tell."""
+        if len(self.weight) < 4 * self.sample:
+            return scores
+        best, weight = self.scores[0], self.weight[where]
+        kept = []
+        for score in scores:
+            away = best.nll[where] - score.nll[where]
+            if np.average(away, weights=weight) > CLEAR * standard_error(away, weight):
+                kept.append(score)
+            else:
+                self.refused[score.name] = f"no better than {best.name} on the first of {len(self.splits)} folds"
+        return kept
 
     def _tell(self, text: str, share: float) -> None:
         if self.progress is None:

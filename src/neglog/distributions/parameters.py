@@ -14,6 +14,7 @@ from neglog.distributions.lazy import special
 # What a caller may pass for a parameter: a number, an array, or None for "unknown". Kept as a float, a read-only array,
 # or None.
 Value = Any
+EDGE = 1e-3  # of the interval of a parameter: nearer to its end it has run there
 MODEL = "model"  # in place of a number: the parameter is predicted for each row, as the location is
 
 
@@ -226,3 +227,12 @@ def kept(array: Any) -> Value:
     copy = array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64)
     copy.flags.writeable = False
     return copy
+
+
+def at_edge(own: Parameter, raw: float) -> float | None:
+    """The end of its interval to which a raw parameter ran, if it did."""
+    if own.within is None:
+        return None
+    low, high = own.within
+    end = low if raw - low < high - raw else high
+    return end if abs(raw - end) <= EDGE * (high - low) else None

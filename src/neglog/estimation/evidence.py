@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions.lazy import special
+from neglog.distributions.parameters import at_edge
 from neglog.estimation.solve import about_middle, solve
 from neglog.likelihood.joint import Joint, by_pairs, joint_sums
 from neglog.likelihood.modelled import Modelled
@@ -254,11 +255,21 @@ class Maximum:
             ahead, gain = self._ahead(state, third, free, step)
             if many:
                 self.rows.tol = max(self.task.tol, LOOSE * min(1.0, gain**0.5))
-            following = self._along(state, ahead, gain, third)
+            following = self._along(state, ahead, gain, third, AHEAD // 2)
+            if following is None and some > 1:  # some of the rows showed the wrong way
+                some, self.gain = 1, before
+                continue
+            if following is None:  # or only as far as second derivatives say
+                ahead = np.zeros(len(u))
+                ahead[free] = step
+                following = self._along(state, ahead, self.gain, third, HALVINGS)
             if following is None:
                 break
             state = following
             self.steps += 1
+            if self._at_edge(state):  # where there is no maximum
+                self.gain = np.inf
+                break
         self.rows.tol = self.task.tol
         if state.answer.decrement > self.task.tol:
             answer = self.rows.minimum(self.pulls.penalty(state.u[: self.scales]), state.u[self.scales :], state)
@@ -275,6 +286,11 @@ class Maximum:
         if found is None or not answer.converged:
             return self.at(u, state) or state
         return replace(state, u=u, sums=replace(state.sums, answer=answer), bend=bend, covariance=found[0])
+
+    def _at_edge(self, state: State) -> bool:
+        """Whether a raw parameter of the noise ran to an end of its interval."""
+        opened = zip(self.task.target.opened, self.parameters(state), strict=True)
+        return any(own.within is not None and at_edge(own, value) is not None for own, value in opened)
 
     def parameters(self, state: State) -> Numbers:
         """The raw parameters of the noise."""
@@ -327,7 +343,7 @@ class Maximum:
         here = self.imagined(state, state.u, third) if self.rows.dear else None
         if here is None:
             return whole, self.gain
-        begin = here.value
+        begin, first = here.value, whole
         for _ in range(AHEAD):
             following = self.imagined(state, here.u + whole, third)
             while following is not None and following.value < here.value and np.abs(whole).max() > FINEST:
@@ -342,6 +358,8 @@ class Maximum:
                 break
             whole = np.zeros(len(state.u))
             whole[free] = step
+        if not here.value > begin:
+            return first, self.gain
         return here.u - state.u, here.value - begin
 
     def imagined(self, state: State, u: Numbers, third: tuple[Numbers, Numbers]) -> State | None:
@@ -366,9 +384,11 @@ class Maximum:
         sums = replace(sums, answer=answer, nll=nll, slopes=slopes)
         return replace(state, u=u, sums=sums, bend=bend, covariance=covariance, paces=covariance, value=value)
 
-    def _along(self, state: State, step: Numbers, gain: float, third: tuple[Numbers, Numbers]) -> State | None:
+    def _along(
+        self, state: State, step: Numbers, gain: float, third: tuple[Numbers, Numbers], halvings: int
+    ) -> State | None:
         length = 1.0
-        for _ in range(HALVINGS):
+        for _ in range(halvings):
             u = state.u + length * step
             near = self.imagined(state, u, third) if self.rows.dear else None
             following = self.at(u, state if near is None else near)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions import Huber
-from neglog.distributions.parameters import LOG, Parameter
+from neglog.distributions.parameters import LOG, Parameter, at_edge
 from neglog.estimation.huber import solve_huber
 from neglog.estimation.modelled_start import as_predicted
 from neglog.estimation.open_directions import column_null
@@ -31,7 +31,6 @@ AROUND = (0.25, 0.5, 1.0, 2.0)  # times the spread of the residuals: scales that
 TRIED = np.geomspace(1e-3, 1e3, 10)  # times its start, a positive parameter of which nothing else is known
 GRID = 8  # values between the ends of a search
 FAR = 0.25  # of the way to a limit, on the raw scale, from which on the limit itself is tried
-EDGE = 1e-3  # of the interval of a parameter: nearer to its end it has run there
 SAME = 1e-4  # nats by which a fit must be better than that at a limit
 
 
@@ -46,7 +45,7 @@ def solve_joint(
             if own.name in answer.at_limit:
                 break  # and the others were looked at there
     if not answer.converged:
-        answer.notes += [note for own in task.target.opened if (note := _at_edge(own, answer.noise)) is not None]
+        answer.notes += [note for own in task.target.opened if (note := edge_note(own, answer.noise)) is not None]
     return answer
 
 
@@ -198,13 +197,10 @@ def _values(own: Parameter, spread: float | None) -> Numbers:
 # ---- limits ----------------------------------------------------------------------------------------------------------
 
 
-def _at_edge(own: Parameter, noise: Any) -> str | None:
+def edge_note(own: Parameter, noise: Any) -> str | None:
     """What to do about a search that ran to an end of the interval in which a parameter lies, where it has no value."""
-    if own.within is None:
-        return None
-    value, (low, high) = float(own.raw.raw(getattr(noise, own.name))), own.within
-    end = low if value - low < high - value else high
-    if abs(value - end) > EDGE * (high - low):
+    end = at_edge(own, float(own.raw.raw(getattr(noise, own.name))))
+    if end is None:
         return None
     return (
         f"The {own.name} of the {type(noise).__name__} noise ran to {end:g}, the edge of its range, towards which "

@@ -16,7 +16,7 @@ from neglog.engines.memory import Memory
 from neglog.estimation.crossed_groups import eliminated, some_levels
 from neglog.estimation.evidence import Maximum, Pulls, State
 from neglog.estimation.evidence_of_groups import MaximumOfGroups
-from neglog.estimation.joint_newton import SAME, at_limit_note, inside_of, is_far
+from neglog.estimation.joint_newton import SAME, at_limit_note, edge_note, inside_of, is_far
 from neglog.estimation.large_groups import GroupedRows, information_of_groups
 from neglog.estimation.learned_prior import column_spreads, is_open, spreads_of
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
@@ -123,10 +123,11 @@ def _learned(
         scales.append(TermScale(one.output, one.name, one.label, scale, error))
     if not search.arrived:
         answer.converged = False
-        answer.notes.append(
+        edges = [note for own in task.target.opened if (note := edge_note(own, answer.noise)) is not None]
+        answer.notes += edges or [
             f"Not converged: the evidence of the scales could still grow by {search.gain:.2g} nats after "
             f"{search.steps} steps. State the scale of a term, or leave out terms that say the same."
-        )
+        ]
     task = replace(task, penalty=pulls.penalty(state.u[: len(unknown)]))
     return _finished(task, answer, owned, scales), state.value
 
