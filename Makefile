@@ -13,7 +13,7 @@ ON_OTHER_CORES := tests/laws tests/solvers tests/boosting tests/inference/test_o
 CLANG ?= $(shell for name in clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14; do command -v $$name && break; done)
 SANITIZERS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
-.PHONY: setup demo test fuzz clang sanitize check bench docs docs-test readme clean
+.PHONY: setup demo demo-claims test fuzz clang sanitize check bench docs docs-test readme clean
 
 # Everything that working on neglog takes: the package, the tools of its tests and checks, and the hooks before a commit
 setup: $(VENV)/tested $(VENV)/checked
@@ -21,7 +21,16 @@ setup: $(VENV)/tested $(VENV)/checked
 
 demo: $(VENV)/installed
 	mkdir -p build
-	$(BIN)/neglog compare demo/doctor_visits.parquet --target visits --report build/doctor_visits.html
+	$(BIN)/neglog compare demo/doctor_visits.parquet --target visits --structures linear,smooth --report build/doctor_visits.html
+
+# Claims that a script makes: curves, groups, exposure, factor tables, and the prediction as SQL
+demo-claims: $(VENV)/installed
+	mkdir -p build
+	$(BIN)/python demo/make_claims.py build/claims.parquet
+	$(BIN)/neglog compare build/claims.parquet --target claims --exposure years --structures linear,smooth --report build/claims.html
+	$(BIN)/neglog fit build/claims.parquet --target claims --exposure years --noise negativebinomial --smooth age,power --group region --save build/claims.json
+	$(BIN)/neglog export build/claims.json --relativities build/relativities.csv
+	$(BIN)/neglog export build/claims.json --sql --dialect sqlite -o build/claims.sql
 
 test: $(VENV)/tested
 	$(BIN)/python -m pytest -n auto $(SELECTED)

@@ -25,7 +25,8 @@ def inserted(text: str, markers: tuple[str, str], content: str) -> str:
 
 def demo() -> str:
     """What `make demo` prints."""
-    return f"```\n{nl.compare(open_table(ROOT / 'demo' / 'doctor_visits.parquet'), 'visits')!r}\n```"
+    visits = open_table(ROOT / "demo" / "doctor_visits.parquet")
+    return f"```\n{nl.compare(visits, 'visits', structures=('linear', 'smooth'))!r}\n```"
 
 
 def current(text: str) -> str:
