@@ -19,8 +19,8 @@ from rivals.r_models import installed
 
 import neglog as nl
 from neglog.design.splines import _bending
-from neglog.estimation.evidence import Pulls
-from neglog.estimation.learned_terms import _native, _owned, _search
+from neglog.evidence.learned_terms import _native, _owned, _search
+from neglog.evidence.state import Pulls
 from neglog.fitting.fit import prepare
 
 COLUMNS = ("problem", "neglog ms", "rival", "its ms", "ratio", "wanted", "its evidence is less by")

@@ -21,6 +21,7 @@ LAYERS = [
     "streaming",
     "belief",
     "estimation",
+    "evidence",
     "export",
     "results",
     "fitting",

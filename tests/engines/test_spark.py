@@ -9,7 +9,7 @@ import pytest
 
 import neglog as nl
 from neglog.engines.spark import SparkRows, is_spark
-from neglog.estimation.evidence import Maximum
+from neglog.evidence.maximum import Maximum
 
 sql = pytest.importorskip("pyspark.sql", reason="Spark is not installed: pip install 'neglog[spark]'")
 if shutil.which("java") is None:

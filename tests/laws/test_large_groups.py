@@ -13,11 +13,12 @@ from pyarrow import parquet
 import neglog as nl
 from neglog.engines import files
 from neglog.engines.files import Files
-from neglog.estimation import large_groups
-from neglog.estimation.crossed_groups import eliminated
-from neglog.estimation.evidence import Maximum, Pulls
-from neglog.estimation.groups_in_pieces import GroupInPieces
-from neglog.estimation.learned_terms import ABSENT, _kept, _native, _owned
+from neglog.evidence import large_groups
+from neglog.evidence.crossed_groups import eliminated
+from neglog.evidence.groups_in_pieces import GroupInPieces
+from neglog.evidence.learned_terms import ABSENT, _kept, _native, _owned
+from neglog.evidence.maximum import Maximum
+from neglog.evidence.state import Pulls
 from neglog.fitting.fit import prepare
 from neglog.solvers.penalty import Penalty
 from neglog.streaming.first_pass import open_source

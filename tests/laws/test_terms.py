@@ -6,9 +6,10 @@ import pytest
 from laws.inference_cases import EXTRAS, FIRST, LINKED, each
 
 import neglog as nl
-from neglog.estimation.evidence import Maximum, Pulls
-from neglog.estimation.evidence_of_groups import MaximumOfGroups
-from neglog.estimation.learned_terms import _native, _owned
+from neglog.evidence.learned_terms import _native, _owned
+from neglog.evidence.maximum import Maximum
+from neglog.evidence.of_groups import MaximumOfGroups
+from neglog.evidence.state import Pulls
 from neglog.fitting.fit import prepare
 
 TERMS = [nl.smooth("a", size=6), nl.group("g"), "b"]

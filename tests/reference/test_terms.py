@@ -10,8 +10,9 @@ import pytest
 
 import neglog as nl
 from neglog.design.splines import _bending
-from neglog.estimation.evidence import Maximum, Pulls
-from neglog.estimation.learned_terms import _native, _owned
+from neglog.evidence.learned_terms import _native, _owned
+from neglog.evidence.maximum import Maximum
+from neglog.evidence.state import Pulls
 from neglog.fitting.fit import prepare
 
 STORED = json.loads((Path(__file__).parent / "terms.json").read_text())

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import neglog as nl
-from neglog.estimation import crossed_groups, large_groups, learned_terms
+from neglog.evidence import crossed_groups, large_groups, learned_terms
 
 COUNTS = {"a": 40, "b": 30, "c": 25}
 FIRST, SECOND, THIRD = ([f"{letter}{k:02d}" for k in range(count)] for letter, count in COUNTS.items())

@@ -8,9 +8,9 @@ from pyarrow import parquet
 
 import neglog as nl
 from neglog.engines import files
-from neglog.estimation import large_groups
-from neglog.estimation.evidence import Maximum
-from neglog.estimation.groups_in_pieces import GroupInPieces
+from neglog.evidence import large_groups
+from neglog.evidence.groups_in_pieces import GroupInPieces
+from neglog.evidence.maximum import Maximum
 
 LEVELS = [f"l{k:02d}" for k in range(40)]
 TERMS = ["x", nl.smooth("z", size=8), nl.group("g"), nl.group("h")]

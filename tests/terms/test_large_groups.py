@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import neglog as nl
-from neglog.estimation import large_groups
+from neglog.evidence import large_groups
 
 LEVELS = [f"l{k:02d}" for k in range(40)]
 TERMS = ["x", nl.smooth("z", size=8), nl.group("g"), nl.group("h")]

@@ -8,8 +8,8 @@ from pyarrow import parquet
 
 import neglog as nl
 from neglog.engines import files
-from neglog.estimation import large_groups
-from neglog.estimation.evidence import Maximum
+from neglog.evidence import large_groups
+from neglog.evidence.maximum import Maximum
 
 LEVELS = [f"l{k:02d}" for k in range(40)]
 GROUP = nl.group("g")

@@ -9,7 +9,7 @@ from pyarrow import csv, feather, parquet
 
 import neglog as nl
 from neglog.engines import files
-from neglog.estimation.evidence import Maximum
+from neglog.evidence.maximum import Maximum
 
 N = 1200
 TERMS = ["x", nl.group("store"), nl.interaction(nl.group("half"), "x")]

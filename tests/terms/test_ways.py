@@ -17,7 +17,7 @@ import neglog as nl
 from neglog.cli import app
 from neglog.comparison import compare_in_pieces
 from neglog.engines import files, survey
-from neglog.estimation.evidence import Maximum
+from neglog.evidence.maximum import Maximum
 from neglog.streaming import first_pass
 
 N = 1500

@@ -15,8 +15,8 @@ from neglog.engines.files import kind_of_type
 from neglog.engines.memory import Loss, Memory
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn
-from neglog.estimation.learned_terms import has_priors, learn_terms
 from neglog.estimation.solve import solve
+from neglog.evidence.learned_terms import has_priors, learn_terms
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.modelled import check_columns
 from neglog.likelihood.prior_terms import make_penalty

@@ -24,9 +24,9 @@ from neglog.engines.blas import quiet_blas
 from neglog.engines.memory import Memory, centres_of
 from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
-from neglog.estimation.learned_terms import has_priors, learn_terms
 from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
+from neglog.evidence.learned_terms import has_priors, learn_terms
 from neglog.fitting.several import fit_several, questions
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.modelled import check_columns, refuse_own_terms

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from neglog.design.parts import Part
-from neglog.estimation.arrows import Arrow, BlockArrow, BlockCovariance
-from neglog.estimation.evidence import Rows, third_of_rows
-from neglog.estimation.large_groups import AT_ONCE, GroupedRows, places_beside
+from neglog.evidence.arrows import Arrow, BlockArrow, BlockCovariance
+from neglog.evidence.large_groups import AT_ONCE, GroupedRows, places_beside
+from neglog.evidence.rows import Rows, third_of_rows
 from neglog.likelihood.joint import pair
 from neglog.likelihood.modelled import Modelled
 from neglog.likelihood.targets import Target

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from neglog.estimation.evidence import FINEST, Covariance, Jumping, Kinked, Maximum, Pulls, State, Sums, _inverse
+from neglog.evidence.maximum import FINEST, Maximum
+from neglog.evidence.rows import Jumping, Kinked
+from neglog.evidence.state import Covariance, Pulls, State, Sums, inverse_of
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
 
@@ -54,7 +56,7 @@ class MaximumOfGroups(Maximum):
         if found is None:
             return None
         theta, (nll, gradient, slopes, matrix) = found
-        inner = _inverse((matrix[: self.width, : self.width] + np.diag(bend))[np.ix_(self.held, self.held)], None)
+        inner = inverse_of((matrix[: self.width, : self.width] + np.diag(bend))[np.ix_(self.held, self.held)], None)
         if inner is None:
             return None
         covariance = np.zeros((self.width, self.width))
@@ -83,7 +85,7 @@ class MaximumOfGroups(Maximum):
             if not (np.isfinite(value) and np.isfinite(found[3]).all()):
                 return None
             slope = (found[1] + bend * (theta - self.pulls.centre))[held]
-            inverse = _inverse((found[3][:n, :n] + np.diag(bend))[np.ix_(held, held)], None)
+            inverse = inverse_of((found[3][:n, :n] + np.diag(bend))[np.ix_(held, held)], None)
             if inverse is None:
                 return None
             step = -inverse[0] @ slope
@@ -137,7 +139,7 @@ class MaximumOfGroups(Maximum):
 
     def counted(self, state: State) -> Numbers:
         """As if all were beliefs."""
-        whole = _inverse(state.sums.curvature + np.diag(state.bend), None)
+        whole = inverse_of(state.sums.curvature + np.diag(state.bend), None)
         return np.asarray(1 - state.bend * (state.covariance if whole is None else whole[0]).diagonal())
 
     def _last(self, state: State, u: Numbers) -> State:

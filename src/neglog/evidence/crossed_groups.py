@@ -18,10 +18,9 @@ from neglog.design.parts import Part
 from neglog.design.tables import quoted
 from neglog.distributions.arrays import available_threads
 from neglog.engines.blas import one_blas_thread
-from neglog.estimation.arrows import Arrow
-from neglog.estimation.evidence import State
-from neglog.estimation.groups_in_pieces import GroupInPieces
-from neglog.estimation.large_groups import (
+from neglog.evidence.arrows import Arrow
+from neglog.evidence.groups_in_pieces import GroupInPieces
+from neglog.evidence.large_groups import (
     AT_ONCE,
     ByLevel,
     GroupedRows,
@@ -29,7 +28,8 @@ from neglog.estimation.large_groups import (
     places_beside,
     without_groups,
 )
-from neglog.estimation.modelled_groups import one_group
+from neglog.evidence.modelled_groups import one_group
+from neglog.evidence.state import State
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from neglog.design.parts import Part
-from neglog.estimation.large_groups import GroupedRows, Look
-from neglog.estimation.modelled_groups import one_group
+from neglog.evidence.large_groups import GroupedRows, Look
+from neglog.evidence.modelled_groups import one_group
 from neglog.likelihood.task import Task
 from neglog.typing import Numbers
 

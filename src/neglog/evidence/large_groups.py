@@ -17,9 +17,10 @@ from neglog.design.design import Design, Schema
 from neglog.design.parts import Part
 from neglog.design.tables import quoted
 from neglog.engines.memory import Memory
-from neglog.estimation.arrows import Arrow, ArrowCovariance
-from neglog.estimation.evidence import Rows, State, Sums, third_of_rows
 from neglog.estimation.solve import about_middle, solve
+from neglog.evidence.arrows import Arrow, ArrowCovariance
+from neglog.evidence.rows import Rows, third_of_rows
+from neglog.evidence.state import State, Sums
 from neglog.likelihood.joint import pair
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task

@@ -13,15 +13,16 @@ from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import Parameter
 from neglog.engines.memory import Memory
-from neglog.estimation.crossed_groups import eliminated, some_levels
-from neglog.estimation.evidence import Maximum, Pulls, State
-from neglog.estimation.evidence_of_groups import MaximumOfGroups
 from neglog.estimation.joint_newton import SAME, at_limit_note, edge_note, inside_of, is_far
-from neglog.estimation.large_groups import GroupedRows, information_of_groups
 from neglog.estimation.learned_prior import column_spreads, is_open, spreads_of
 from neglog.estimation.learned_ridge import Learned, finite, natural_scale, one_if_equal
-from neglog.estimation.redundant_columns import redundancy_note, redundant_columns
 from neglog.estimation.solve import solve
+from neglog.evidence.crossed_groups import eliminated, some_levels
+from neglog.evidence.large_groups import GroupedRows, information_of_groups
+from neglog.evidence.maximum import Maximum
+from neglog.evidence.of_groups import MaximumOfGroups
+from neglog.evidence.redundant_columns import redundancy_note, redundant_columns
+from neglog.evidence.state import Pulls, State
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task, TermScale
 from neglog.typing import Numbers

@@ -1,0 +1,1 @@
+"""Priors of terms whose scales are learned by the maximum of the evidence."""
