@@ -45,6 +45,7 @@ class Maximum:
     def __init__(self, task: Task, pulls: Pulls, rows: Rows | None = None) -> None:
         self.task, self.pulls, self.scales = task, pulls, len(pulls.on)
         self.rows = rows or rows_of(task)
+        self.rows.tol = task.tol
         self.width = len(pulls.fixed)
         self.basis = _basis(replace(task, penalty=pulls.penalty(np.zeros(self.scales))))
         self.steps, self.gain = 0, np.inf

@@ -36,9 +36,10 @@ class Rows:
 
     expected = False  # whether the information of a row takes the place of its curvature
     dear = True  # whether a pass over the rows costs more than algebra with its sums
+    tol: float  # how far from its minimum a fit may be, which a search asks for as it needs it
 
     def __init__(self, task: Task) -> None:
-        self.task, self.tol = task, task.tol
+        self.task = task
 
     def target(self, v: Numbers) -> Target:
         """The target with its open parameters stated."""
