@@ -232,3 +232,22 @@ def effect_table(fit: "Fit", name: str) -> Any:
         shown = np.exp(numbers) if log else numbers
         table.add_row(Text(str(found.x[k])), *(f"{value:.4g}" for value in shown))
     return table
+
+
+def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str) -> Effect:
+    """An effect less that at a base: of numbers another value, of levels their shares, which make an average."""
+    part, places = _part(fit.schema, name)
+    outputs = ["location", *fit.noise.modelled]
+    x, points = _points(part, at)
+    matrix = _matrix(fit.schema, part, points)
+    if isinstance(x, list):
+        less = np.asarray(base, float) @ matrix
+    else:
+        less = _matrix(fit.schema, part, _points(part, base)[1])[0]
+    matrix = matrix - less
+    coef = np.asarray(fit.outputs[1][outputs.index(of)])[places]
+    covariance = _covariance(fit, places, outputs.index(of), len(outputs))
+    estimate = matrix @ coef
+    spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
+    reach = float(special.ndtri(0.5 + 0.5 * level)) * spread
+    return Effect(name, part.kind, x, estimate, estimate - reach, estimate + reach, level)

@@ -1,0 +1,251 @@
+"""What each term does: curves with bands, levels against the average, pairs of columns as colours."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neglog.design.design import Column, Gap
+from neglog.design.parts import Part
+from neglog.report.drawing import WIDTH, Plot, number, round_ticks
+from neglog.report.head import nats, readable
+from neglog.report.page import Figure, Section
+from neglog.results.effects import Effect, contrast_of, effect_of, names_of_terms
+from neglog.typing import Numbers
+
+if TYPE_CHECKING:
+    from neglog.comparison.comparison import Comparison
+    from neglog.results.fit import Fit
+
+BAND = 0.9  # level of the intervals
+SHOWN = 12  # terms, those that move the prediction most
+LEVELS = 24  # of a factor that are drawn with their names; of more, the outermost
+CURVES = 6  # by level that are told apart
+CELLS = 40  # of a heat map of levels, each way
+STRAIGHT = 25  # points of a line, for the mouse
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One term, and how far it moves the prediction."""
+
+    figure: Figure
+    reach: float
+
+
+def effects(comparison: "Comparison") -> Iterator[Section]:
+    """A section for the location, and one for each parameter that is modelled."""
+    fit, score = comparison.fit, readable(comparison)
+    if fit.noise.of_classes or fit.schema.table is None:
+        return
+    described = {one.name: one for one in comparison.columns}
+    for of in fit.predictors:
+        found = []
+        for name in names_of_terms(fit.schema, of):
+            part = next(one for one in fit.schema.parts if not isinstance(one, Gap) and one.name == name)
+            drawn = _drawn(fit, part, of, described)
+            if drawn is not None:
+                found.append(drawn)
+        if not found:
+            continue
+        found.sort(key=lambda one: -one.reach)
+        words = [_about(fit, of)]
+        if score is not comparison.scores[0]:
+            words.insert(
+                0,
+                f"The best law, {comparison.scores[0].name}, cannot be read term by term. Below is {score.name}, the "
+                f"best that can: it costs {nats(comparison.gap(score))} nats a row more.",
+            )
+        if len(found) > SHOWN:
+            words.append(f"The {SHOWN} of {len(found)} terms that move the prediction most.")
+        title = "What each column does" if of == "location" else f"What each column does to the {of}"
+        yield Section(title, words, [one.figure for one in found[:SHOWN]])
+
+
+def is_log(fit: "Fit", of: str) -> bool:
+    """Whether what is added is the logarithm of a factor."""
+    return (fit.noise.link.name if of == "location" else fit.noise.parameter(of).predicted.name) == "log"
+
+
+def _about(fit: "Fit", of: str) -> str:
+    what = (
+        fit.noise.traits.predicts.format(y=fit.named.get("y", "y"), **fit.noise.parameters) if of == "location" else of
+    )
+    if is_log(fit, of):
+        return f"By what factor each term multiplies the {what}, all else equal, with {BAND:.0%} intervals."
+    scale = fit.noise.link.name if of == "location" else ""
+    to = f"the {scale} of the {what}" if scale not in ("", "identity") else f"the {what}" if scale else f"the raw {of}"
+    return f"What each term adds to {to}, all else equal, with {BAND:.0%} intervals."
+
+
+def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, Any]) -> Drawn | None:
+    """A figure of a term; None of one that there is no place for."""
+    log = is_log(fit, of)
+    if isinstance(part, Part) and len(part.variables) == 2:
+        effect = effect_of(fit, part.name, None, BAND, False, of)
+        axes = [np.unique(x) for x in effect.x]
+        grid = effect.estimate.reshape(len(axes[0]), len(axes[1]))
+        names = [[number(float(x)) for x in axis] for axis in axes]
+        return Drawn(_heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
+    if isinstance(part, Part) and len(part.factors) == 2:
+        if part.levels > CELLS**2:
+            return None
+        effect = effect_of(fit, part.name, None, BAND, False, of)
+        names = [[str(level) for level in levels] for _, levels in part.factors]
+        grid = effect.estimate.reshape(len(names[0]), len(names[1]))
+        return Drawn(_heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
+    if isinstance(part, Part) and part.variables and part.factors:
+        effect = effect_of(fit, part.name, None, BAND, False, of)
+        return Drawn(_by_level(effect, part.inputs, log), _spread(effect.estimate))
+    if isinstance(part, Part) and part.variables:
+        effect = effect_of(fit, part.name, None, BAND, False, of)
+        return Drawn(_curve(effect, part.inputs[0], log), _spread(effect.estimate))
+    own = described.get(part.name if isinstance(part, Column) else part.inputs[0])
+    if isinstance(part, Column) and part.levels is None:
+        if own is None or own.quantiles is None or part.fill is not None:
+            return None
+        low, middle, high = own.quantiles
+        at = np.array([low, high]) if own.distinct == 2 else np.linspace(low, high, STRAIGHT)
+        effect = contrast_of(fit, part.name, at, middle, BAND, of)
+        return Drawn(
+            _curve(effect, part.name, log, f"less that at {number(middle)}, the median"), _spread(effect.estimate)
+        )
+    levels = [str(level) for level in (part.levels or () if isinstance(part, Column) else part.factors[0][1])]
+    counts = dict(own.levels) if own is not None else {}
+    shares = np.array([counts.get(level, 0) for level in levels], float)
+    shares = shares / shares.sum() if shares.sum() else np.full(len(levels), 1 / len(levels))
+    effect = contrast_of(fit, part.name, None, shares, BAND, of)
+    name = part.name if isinstance(part, Column) else part.inputs[0]
+    return Drawn(_levels(effect, name, levels, log), float(np.sqrt(shares @ effect.estimate**2)) * 3)
+
+
+def _spread(values: Numbers) -> float:
+    return float(values.max() - values.min())
+
+
+def worth(value: float, log: bool) -> str:
+    """An effect in words: a factor, or what is added."""
+    return f"×{number(float(np.exp(value)))}" if log else ("+" if value > 0 else "") + number(float(value))
+
+
+def _ticks(low: float, high: float, log: bool) -> list[tuple[float, str]] | None:
+    if not log:
+        return None
+    return [(float(x), f"×{np.exp(x):.3g}") for x in round_ticks(low, high, 4)]
+
+
+def _curve(effect: Effect, column: str, log: bool, base: str = "") -> Figure:
+    x = np.asarray(effect.x, float)
+    lower, upper = (np.where(np.isfinite(end), end, effect.estimate) for end in (effect.lower, effect.upper))
+    reach = 1.5 * max(_spread(effect.estimate), 1e-9)  # a wide band at an end must not flatten the curve
+    low = max(float(min(lower.min(), 0)), float(effect.estimate.min()) - reach)
+    high = min(float(max(upper.max(), 0)), float(effect.estimate.max()) + reach)
+    room = 0.03 * (high - low)
+    ends = (low - room, high + room)
+    plot = Plot((float(x[0]), float(x[-1])), ends, title=column, xlabel=column, yticks=_ticks(*ends, log))
+    plot.rule(y=0.0)
+    plot.band(x, np.clip(lower, *ends), np.clip(upper, *ends))
+    plot.line(x, effect.estimate)
+    titles = [
+        f"{column} {number(float(a))}: {worth(b, log)} ({worth(c, log)} to {worth(d, log)})"
+        for a, b, c, d in zip(x, effect.estimate, lower, upper, strict=True)
+    ]
+    plot.hover(x, titles)
+    lowest, highest = (int(k) for k in (np.argmin(effect.estimate), np.argmax(effect.estimate)))
+    said = (
+        f"from {worth(effect.estimate[lowest], log)} at {number(float(x[lowest]))} to "
+        f"{worth(effect.estimate[highest], log)} at {number(float(x[highest]))}"
+    )
+    return Figure(plot.svg, f"The effect of {column}, {said}", f"{said.capitalize()}{f', {base}' if base else ''}.")
+
+
+def _levels(effect: Effect, column: str, levels: list[str], log: bool) -> Figure:
+    """From the highest to the lowest, less the average over the rows."""
+    order = np.argsort(-effect.estimate, kind="stable")
+    cut = len(order) > LEVELS
+    if cut:
+        order = np.concatenate([order[: LEVELS // 2], order[-LEVELS // 2 :]])
+    known = np.isfinite(effect.upper)
+    lower, upper = (np.where(known, end, effect.estimate) for end in (effect.lower, effect.upper))
+    low, high = float(min(lower[order].min(), 0)), float(max(upper[order].max(), 0))
+    room = 0.04 * (high - low) or 1.0
+    ticks = _ticks(low - room, high + room, log)
+    plot = Plot(
+        (low - room, high + room),
+        (-0.6, len(order) - 0.4),
+        title=column,
+        rows=[levels[k] for k in order],
+        height=18 * len(order) + 62,
+        xticks=ticks,
+        xlabel="against the average of the rows",
+        right=64,
+    )
+    plot.rule(x=0.0)
+    for place, k in enumerate(order):
+        y = len(order) - 1.0 - place
+        said = f"{levels[k]}: {worth(effect.estimate[k], log)} ({worth(lower[k], log)} to {worth(upper[k], log)})"
+        plot.reach(lower[k], upper[k], y)
+        plot.points([effect.estimate[k]], [y], [said])
+        plot.text(WIDTH - 2, float(plot.down(y)) + 4, worth(effect.estimate[k], log), "end")
+    first, last = (f"{levels[k]} {worth(effect.estimate[k], log)}" for k in (order[0], order[-1]))
+    more = f" The outermost {len(order)} of {len(levels):,} levels." if cut else ""
+    return Figure(plot.svg, f"Levels of {column} against their average: {first} to {last}", f"{first} to {last}.{more}")
+
+
+def _by_level(effect: Effect, inputs: tuple[str, ...], log: bool) -> Figure:
+    labels, x = effect.x
+    names = list(dict.fromkeys(labels))
+    low, high = float(effect.estimate.min()), float(effect.estimate.max())
+    room = 0.05 * (high - low) or 1.0
+    plot = Plot(
+        (float(np.min(x)), float(np.max(x))),
+        (low - room, high + room),
+        title=effect.name,
+        xlabel=" and ".join(inputs),
+        yticks=_ticks(low - room, high + room, log),
+    )
+    plot.rule(y=0.0)
+    for k, name in enumerate(names):
+        own = labels == name
+        plot.line(x[own], effect.estimate[own], f"s{k}" if k < CURVES else "rule", str(name))
+    return Figure(plot.svg, f"A curve for each of {len(names)} levels: {effect.name}", "One line for each level.")
+
+
+def _heat(title: str, inputs: tuple[str, ...], names: list[list[str]], grid: Numbers, log: bool) -> Figure:
+    """Red is more, blue is less; the stronger, the further."""
+    (rows, columns), most = grid.shape, float(np.abs(grid).max()) or 1.0
+    every = -(-rows * max(map(len, names[0])) // 40)
+    up = -(-columns // 10)
+    plot = Plot(
+        (0, rows),
+        (0, columns),
+        title=title,
+        xlabel=f"{inputs[0]}; up: {inputs[1]}",
+        height=270,
+        xticks=[(i + 0.5, names[0][i]) for i in range(0, rows, every)],
+        yticks=[(j + 0.5, names[1][j][:14]) for j in range(0, columns, up)],
+    )
+    width = float(plot.across(1) - plot.across(0)) + 0.3
+    height = float(plot.down(0) - plot.down(1)) + 0.3
+    for i in range(rows):
+        for j in range(columns):
+            value = float(grid[i, j])
+            x, y = float(plot.across(i)), float(plot.down(j + 1))
+            plot.parts.append(
+                f'<rect class="{"more" if value > 0 else "less"}" fill-opacity="{abs(value) / most:.2f}" x="{x:.1f}" '
+                f'y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"><title>{_cell(inputs, names, i, j)}: '
+                f"{worth(value, log)}</title></rect>"
+            )
+    low, high = (worth(float(end), log) for end in (grid.min(), grid.max()))
+    return Figure(
+        plot.svg,
+        f"{inputs[0]} and {inputs[1]} together, from {low} to {high}",
+        f"Red: more, up to {high}; blue: less, down to {low}.",
+    )
+
+
+def _cell(inputs: tuple[str, ...], names: list[list[str]], i: int, j: int) -> str:
+    from html import escape
+
+    return escape(f"{inputs[0]} {names[0][i]}, {inputs[1]} {names[1][j]}")

@@ -1,0 +1,175 @@
+"""Who predicts best: noises and shapes of f in held-out nats, and what the shapes are worth."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neglog.comparison.comparison import LEVELS, Score, standard_error
+from neglog.comparison.structures import CONSTANT, LINEAR, SMOOTH
+from neglog.comparison.verdict import in_words, with_error
+from neglog.report.drawing import LETTER, WIDTH, Plot, number, round_ticks
+from neglog.report.head import SHAPES, nats, readable
+from neglog.report.page import Figure, Section, Table
+
+if TYPE_CHECKING:
+    from neglog.comparison.comparison import Comparison
+
+FAR = 3.0  # times the median gap, where the axis ends
+ROW = 21  # height of one
+BENT = 1.5  # effective parameters of a curve that is no straight line
+
+
+def ranking(comparison: "Comparison") -> Iterator[Section]:
+    """All scores, drawn and as a table."""
+    records = comparison.table
+    heads = ["noise", "shape of f", "nats", "±", "worse by", "±", "KS", *(f"{100 * level:g}%" for level in LEVELS)]
+    rows = []
+    for one in records:
+        more = ("", "") if one["worse"] <= 0 else with_error(one["worse"], one["worse_error"])
+        name = (
+            one["noise"] + " (tied)" * bool(one["tied"] and one["worse"]) + " (not converged)" * (not one["converged"])
+        )
+        covered = [number(100 * one[f"coverage_{100 * level:g}"]) for level in LEVELS]
+        rows.append(
+            [name, one["structure"], *with_error(one["nats"], one["error"]), *more, number(one["ks"]), *covered]
+        )
+    yield Section(
+        "Held-out nats per row",
+        [
+            "Fewer are better: nats are −log of the probability that was given to what then happened, in rows left out "
+            "of the fit. “Constant” knows no column, and is what all others have to beat."
+        ],
+        [_ranking_figure(comparison)],
+        [
+            Table(
+                heads,
+                rows,
+                2,
+                "KS is the distance of the probability integral transform from an even spread; the last "
+                "columns are the percentages of rows inside their 50%, 80% and 95% intervals.",
+            )
+        ],
+        bullets=comparison.cautions,
+    )
+
+
+def _ranking_figure(comparison: "Comparison") -> Figure:
+    records = comparison.table
+    gaps = np.array([one["worse"] for one in records])
+    reach = gaps + 2 * np.array([one["worse_error"] for one in records])
+    end = float(reach.max())
+    far = FAR * float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else end
+    if end > 1.5 * far:
+        end = max(far, float(reach[gaps <= far].max()))
+    beyond = gaps > end
+    names = [
+        f"{one['structure']} {one['noise']}"
+        if one["structure"] not in (LINEAR, one["noise"].split()[0])
+        else one["noise"]
+        for one in records
+    ]
+    texts = ["best" if not one["worse"] else f"+{with_error(one['worse'], one['worse_error'])[0]}" for one in records]
+    plot = Plot(
+        (-0.03 * end, end),
+        (-0.6, len(records) - 0.4),
+        rows=names,
+        height=ROW * len(records) + 50,
+        right=12 + LETTER * max(map(len, texts)),
+        xlabel="nats a row worse than the best, ± two errors",
+        xticks=_three(end),
+    )
+    plot.rule(x=0.0)
+    for k, (one, text) in enumerate(zip(records, texts, strict=True)):
+        y = len(records) - 1.0 - k
+        kind = "2" if one["structure"] == CONSTANT else "0" if one["tied"] else "1"
+        title = f"{names[k]}: {one['nats']:.4f} nats, {text}"
+        if beyond[k]:
+            plot.text(plot.right - 4, float(plot.down(y)) + 4, "▸", "end")
+        else:
+            plot.reach(gaps[k] - 2 * one["worse_error"], float(reach[k]), y, f"s{kind}")
+            plot.points([gaps[k]], [y], [title], f"f{kind}")
+        plot.text(WIDTH - 2, float(plot.down(y)) + 4, text, "end")
+    cut = f" The axis is cut off: {int(beyond.sum())} of them (▸) are further away, by the number at the edge."
+    return Figure(
+        plot.svg,
+        f"Points with intervals: how many nats a row each of {len(records)} laws is worse than {names[0]}",
+        "Blue: as good as the best within the error. Green: no column at all." + cut * bool(beyond.any()),
+    )
+
+
+def _three(end: float) -> list[tuple[float, str]]:
+    return [(float(tick), f"{tick:.4g}") for tick in round_ticks(0.0, end, 3)]
+
+
+def shapes(comparison: "Comparison") -> Iterator[Section]:
+    """What each shape of f gains, and which curves bend."""
+    if len(comparison.structures) < 2 and comparison.fit.schema.terms is None:
+        return
+    words = []
+    pair = _pair(comparison)
+    if pair is not None:
+        straight, curved = pair
+        away = straight.nll - curved.nll
+        gap = float(np.average(away, weights=straight.weight))
+        error = standard_error(away, straight.weight) * float(np.sqrt(comparison.folds / (comparison.folds - 1)))
+        sure = "" if abs(gap) > 2 * error else ", which may be chance"
+        verb = "saves" if gap > 0 else "costs"
+        words.append(
+            f"Under {straight.law} noise, to let columns bend {verb} {nats((abs(gap), error))} nats a row{sure}: "
+            f"{in_words(abs(gap))}."
+        )
+    fit, tables = comparison.fit, []
+    if comparison.structures:
+        rows = []
+        for name in comparison.structures:
+            first = next(one for one in comparison.scores if one.structure == name)
+            gap, error = comparison.gap(first)
+            price = with_error(gap, error)[0] if gap > 0 else ""
+            rows.append([name, SHAPES[name], first.law, with_error(first.mean, first.error)[0], price, in_words(gap)])
+            rows[-1][-1] = rows[-1][-1] if gap > 0 else ""
+        tables.append(Table(["shape", "made of", "best noise", "nats", "more", "which is"], rows, 3))
+    if fit.schema.terms is not None:
+        rows = []
+        for of, predictor in fit.predictors.items():
+            for term in predictor.terms or ():
+                counts = number(term.effective), f"{term.coefficients:,}"
+                rows.append([of, term.name, term.kind, *counts, _scale(term.scale)])
+        curves = [term for one in fit.predictors.values() for term in one.terms or () if term.kind == "smooth"]
+        bent = sorted((term for term in curves if term.effective > BENT), key=lambda term: -term.effective)
+        if curves:
+            listed = ", ".join(dict.fromkeys(f"{term.name} ({number(term.effective, 2)})" for term in bent))
+            words.append(
+                f"Of {len(curves)} curves {len(bent)} bend; the number is that of effective parameters, 1 a straight "
+                f"line: {listed}."
+                if bent
+                else f"None of {len(curves)} curves bends: straight lines would do."
+            )
+        tables.append(
+            Table(
+                ["predictor", "term", "kind", "effective", "coefficients", "scale"],
+                rows,
+                3,
+                "How many coefficients the data determine, of how many there are, and how far the Gaussian prior of a "
+                f"term lets it go, in units of the raw prediction. The fit is that of {readable(comparison).name}.",
+                folded=f"All {len(rows)} terms",
+            )
+        )
+    yield Section("From constant to linear to smooth", words, tables=tables)
+
+
+def _scale(scale: Any) -> str:
+    """Of a prior, or of several by label."""
+    if not isinstance(scale, dict):
+        return "" if scale is None else number(scale)
+    return ", ".join(f"{label} {number(value)}" for label, value in scale.items())
+
+
+def _pair(comparison: "Comparison") -> tuple[Score, Score] | None:
+    """The best noise that was scored on the columns as they are and with curves."""
+    for one in comparison.scores:
+        if one.structure in (LINEAR, SMOOTH) and one.totals is None:
+            both = {other.structure: other for other in comparison.scores if other.law == one.law}
+            if LINEAR in both and SMOOTH in both:
+                return both[LINEAR], both[SMOOTH]
+    return None
