@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from neglog.comparison.structures import Feature
 
 BINS = 40
+FEW = 40  # different values of a column that are all kept
 TAIL = 0.01  # of the rows, beyond the last bin
 SKEWED = 20  # times the median that the last bin ends at, from which on bins are equal in the logarithm
 MISSING = " missing"  # after the name of a column: where it has no value
@@ -26,6 +27,7 @@ class Described:
     levels: tuple[tuple[str, int], ...]  # from the most to the fewest rows
     distinct: int
     missing: int
+    marks: tuple[float, ...] = ()  # where the numbers are: all that differ, or of many the tenths of the rows
 
 
 def described(features: list["Feature"]) -> list[Described]:
@@ -40,7 +42,9 @@ def described(features: list["Feature"]) -> list[Described]:
         if one.levels is None:
             x = np.asarray(one.values, float)
             low, middle, high = (float(value) for value in np.quantile(x, (0, 0.5, 1)))
-            found.append(Described(one.name, (low, middle, high), (), len(np.unique(x)), missing))
+            values = np.unique(x)
+            marks = values if len(values) <= FEW else np.quantile(x, np.linspace(0, 1, 11))
+            found.append(Described(one.name, (low, middle, high), (), len(values), missing, tuple(marks.tolist())))
             continue
         counts = np.bincount(np.where(one.values < 0, len(one.levels), one.values), minlength=len(one.levels))
         levels = [(str(level), int(count)) for level, count in zip(one.levels, counts, strict=False)]
@@ -53,7 +57,7 @@ def described(features: list["Feature"]) -> list[Described]:
 
 def bins_of(y: Any) -> Numbers | None:
     """Edges between which the rows are counted: each value for itself where there are few, else of equal width, or of
-    equal ratio where a few are far larger than most. None where y is not a number in each row.
+    equal ratio where a few rows are far larger than most. None where y is not a number in each row.
     """
     if isinstance(y, Cells) or np.asarray(y).dtype.kind not in "fiub":
         return None
@@ -67,5 +71,9 @@ def bins_of(y: Any) -> Numbers | None:
     positive = y[y > 0]
     if y.min() >= 0 and high > SKEWED * np.median(positive):
         return np.append(0.0, np.geomspace(np.quantile(positive, TAIL), high, BINS))
-    first = low if low == 0 else np.nextafter(low, -np.inf)  # zeros are counted for themselves, below the first edge
-    return np.linspace(first, high, BINS + 1) if high > low else None
+    if not high > low:
+        return None
+    unit = 10.0 ** np.floor(np.log10((high - low) / BINS))
+    width = unit * next(k for k in (1, 2, 2.5, 5, 10) if k * unit * BINS >= high - low)
+    first, last = np.floor(low / width), np.ceil(high / width)
+    return np.asarray(np.arange(first, last + 1) * width)

@@ -27,7 +27,7 @@ from neglog.typing import Numbers
 CARRIED = 4  # noises that go on to curves
 RICH = 2  # that go on to a modelled spread, and to trees
 STACKED = 4  # laws that are mixed
-DRAWN = 300  # rows of each fold whose laws say what they expect of y as a whole
+DRAWN = 1000  # rows of each fold whose laws say what they expect of y as a whole
 CLEAR = 2.0  # standard errors by which a mixture has to be better than the best of its parts
 WORDS = {SMOOTH: "with curves", TREES: "with trees"}
 Anything = TypeVar("Anything")

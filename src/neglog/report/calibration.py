@@ -1,6 +1,7 @@
 """Whether the laws hold what they promise: on the whole, along columns, and in the mean."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,7 @@ from neglog.typing import Numbers
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score
 
+SAME = 1e-5  # nats a row between laws that are one
 BARS = 20  # of a histogram of places
 LARGEST = 3.0  # height of its bars, where even ones have 1
 POINTS = 200  # of a plot of quantiles
@@ -23,8 +25,10 @@ SURE = 1.96  # standard errors of a band in which chance stays 19 of 20 times
 
 
 def _two(comparison: "Comparison") -> list["Score"]:
-    """The best and the runner-up."""
-    return [one for one in comparison.scores if one.structure != CONSTANT][:2] or comparison.scores[:1]
+    """The best and the runner-up, unless that came to the same."""
+    best, *others = comparison.scores
+    different = (one for one in others if one.structure != CONSTANT and comparison.gap(one)[0] > SAME)
+    return [best, *islice(different, 1)]
 
 
 def calibration(comparison: "Comparison") -> Iterator[Section]:
@@ -72,11 +76,11 @@ def residuals(comparison: "Comparison") -> Iterator[Section]:
     words = [f"Quantile residuals of {best.name}: the place of each row in its law, as a standard Gaussian number."]
     if abs(after) > max(0.05, 3 / np.sqrt(len(z))):
         words.append(
-            f"Beware: rows that follow each other have alike residuals, correlation {after:.2f}. The errors and "
+            f"Beware: rows that follow each other have alike residuals, correlation {number(after, 2)}. The errors and "
             "intervals of this page take rows as independent, and are then too small."
         )
     else:
-        words.append(f"Rows that follow each other have the correlation {after:.2f}: nothing to see.")
+        words.append(f"Rows that follow each other have the correlation {number(after, 2)}: nothing to see.")
     figures = [_quantiles(z)]
     if np.isfinite(best.predicted).all() and not best.noise.labelled:
         figures.append(_by_prediction(z, best.predicted))
@@ -121,7 +125,7 @@ def _coverage(two: list["Score"]) -> Figure:
     chance = SURE * np.sqrt(levels * (1 - levels) / two[0].counted)
     plot.band(levels, -chance, chance)
     plot.rule(y=0.0)
-    for k, one in enumerate(two):
+    for k, one in reversed(list(enumerate(two))):  # the best on top
         off = np.array([one.coverage(level) - level for level in levels])
         plot.line(levels, np.clip(off, -0.16, 0.16), f"s{k}", one.name)
         titles = [f"{one.name}: {one.coverage(level):.1%} inside the {level:.0%} interval" for level in LEVELS]

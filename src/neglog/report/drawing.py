@@ -12,7 +12,7 @@ import numpy as np
 from neglog.typing import Numbers
 
 WIDTH = 360  # about that of a phone, on which letters then have their own size
-LETTER = 6.1  # width of one, on average, at the size of the labels
+LETTER = 6.5  # width of one, on average, at the size of the labels
 RIGHT, TOP, BOTTOM = 12, 10, 36
 COLOURS = 6  # that the page has for lines
 
@@ -116,7 +116,7 @@ class Plot:
             middle = (self.top + self.bottom) / 2
             fits = shortened(ylabel, int((self.height - 10) / LETTER))
             self.parts.append(
-                f'<text class="middle" transform="translate(12 {middle:.1f}) rotate(-90)">{escape(fits)}</text>'
+                f'<text class="middle" transform="translate(10 {middle:.1f}) rotate(-90)">{escape(fits)}</text>'
             )
 
     # ---- marks -------------------------------------------------------------------------------------------------------
@@ -173,6 +173,11 @@ class Plot:
             place = float(self.down(y))
             self.line_between(self.left, place, self.right, place, kind)
 
+    def rug(self, x: Sequence[float]) -> None:
+        """Where the data are, along the foot."""
+        for place in self.across(np.array([one for one in x if self.x[0] <= one <= self.x[1]])):
+            self.line_between(float(place), self.bottom, float(place), self.bottom - 5, "mark")
+
     def hover(self, x: Numbers, titles: Sequence[str]) -> None:
         """What is said where the mouse is above or below a point."""
         ends = np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1]), x[-1:]])
@@ -189,10 +194,15 @@ class Plot:
         return f'<svg viewBox="0 0 {WIDTH} {self.height:g}" width="{WIDTH}">{"".join(self.parts)}</svg>'
 
 
-def legend(names: Sequence[str]) -> str:
-    """Which line is whose, as HTML."""
-    keys = (f'<span><i class="b{k % COLOURS}"></i>{escape(name)}</span>' for k, name in enumerate(names))
-    return f'<p class="legend">{"".join(keys)}</p>'
+def factor_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Round factors between two logarithms."""
+    if high - low < np.log(6):
+        factors = round_ticks(float(np.exp(low)), float(np.exp(high)), 4)
+    else:
+        powers = 10.0 ** np.arange(np.floor(low / np.log(10)), np.ceil(high / np.log(10)) + 1)
+        steps = (1, 2, 5) if high - low < np.log(300) else (1,)
+        factors = np.sort([k * power for k in steps for power in powers])
+    return [(float(np.log(x)), f"×{x:.3g}") for x in factors if x > 0 and low <= np.log(x) <= high]
 
 
 def _widened(ends: tuple[float, float]) -> tuple[float, float]:
@@ -204,7 +214,7 @@ def _labelled(ends: tuple[float, float], count: int) -> list[tuple[float, str]]:
     ticks = round_ticks(*ends, count)
     step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
     places = int(max(0, -np.floor(np.log10(step) + 1e-9)))
-    if places and abs(step * 10**places - round(step * 10**places)) > 1e-6:
+    if abs(step * 10**places - round(step * 10**places)) > 1e-6:  # 2.5
         places += 1
     large = max(abs(ends[0]), abs(ends[1])) >= 1e6 or places > 5
     return [(float(x), f"{x:.3g}" if large else f"{x:,.{places}f}".replace("-", "−")) for x in ticks]

@@ -1,6 +1,6 @@
 """What each term does: curves with bands, levels against the average, pairs of columns as colours."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from neglog.design.design import Column, Gap
 from neglog.design.parts import Part
-from neglog.report.drawing import WIDTH, Plot, number, round_ticks
+from neglog.report.drawing import WIDTH, Plot, factor_ticks, number
 from neglog.report.head import nats, readable
 from neglog.report.page import Figure, Section
-from neglog.results.effects import Effect, contrast_of, effect_of, names_of_terms
+from neglog.results.effects import Effect, contrast_of, names_of_terms
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ SHOWN = 12  # terms, those that move the prediction most
 LEVELS = 24  # of a factor that are drawn with their names; of more, the outermost
 CURVES = 6  # by level that are told apart
 CELLS = 40  # of a heat map of levels, each way
+IDLE = 1e-6  # of a term whose prior scale went to 0
 STRAIGHT = 25  # points of a line, for the mouse
 
 
@@ -30,6 +31,7 @@ STRAIGHT = 25  # points of a line, for the mouse
 class Drawn:
     """One term, and how far it moves the prediction."""
 
+    name: str
     figure: Figure
     reach: float
 
@@ -37,7 +39,7 @@ class Drawn:
 def effects(comparison: "Comparison") -> Iterator[Section]:
     """A section for the location, and one for each parameter that is modelled."""
     fit, score = comparison.fit, readable(comparison)
-    if fit.noise.of_classes or fit.schema.table is None:
+    if fit.schema.table is None or (fit.noise.of_classes and len(fit.classes) > 2):
         return
     described = {one.name: one for one in comparison.columns}
     for of in fit.predictors:
@@ -49,9 +51,12 @@ def effects(comparison: "Comparison") -> Iterator[Section]:
                 found.append(drawn)
         if not found:
             continue
-        found.sort(key=lambda one: -one.reach)
+        idle = [one.name for one in found if one.reach < IDLE]
+        found = sorted((one for one in found if one.reach >= IDLE), key=lambda one: -one.reach)
         words = [_about(fit, of)]
-        if score is not comparison.scores[0]:
+        if idle:
+            words.append(f"Without any effect, and not drawn: {', '.join(idle)}.")
+        if score is not comparison.scores[0] and of == "location":
             words.insert(
                 0,
                 f"The best law, {comparison.scores[0].name}, cannot be read term by term. Below is {score.name}, the "
@@ -69,6 +74,8 @@ def is_log(fit: "Fit", of: str) -> bool:
 
 
 def _about(fit: "Fit", of: str) -> str:
+    if fit.noise.of_classes:
+        return f"What each term adds to the log odds of {fit.classes[1]}, all else equal, with {BAND:.0%} intervals."
     what = (
         fit.noise.traits.predicts.format(y=fit.named.get("y", "y"), **fit.noise.parameters) if of == "location" else of
     )
@@ -81,27 +88,27 @@ def _about(fit: "Fit", of: str) -> str:
 
 def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, Any]) -> Drawn | None:
     """A figure of a term; None of one that there is no place for."""
+    own = described.get(part.name if isinstance(part, Column) else part.inputs[0])
     log = is_log(fit, of)
     if isinstance(part, Part) and len(part.variables) == 2:
-        effect = effect_of(fit, part.name, None, BAND, False, of)
+        effect = contrast_of(fit, part.name, None, None, BAND, of)
         axes = [np.unique(x) for x in effect.x]
         grid = effect.estimate.reshape(len(axes[0]), len(axes[1]))
         names = [[number(float(x)) for x in axis] for axis in axes]
-        return Drawn(_heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
+        return Drawn(part.name, _heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
     if isinstance(part, Part) and len(part.factors) == 2:
         if part.levels > CELLS**2:
             return None
-        effect = effect_of(fit, part.name, None, BAND, False, of)
+        effect = contrast_of(fit, part.name, None, None, BAND, of)
         names = [[str(level) for level in levels] for _, levels in part.factors]
         grid = effect.estimate.reshape(len(names[0]), len(names[1]))
-        return Drawn(_heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
+        return Drawn(part.name, _heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
     if isinstance(part, Part) and part.variables and part.factors:
-        effect = effect_of(fit, part.name, None, BAND, False, of)
-        return Drawn(_by_level(effect, part.inputs, log), _spread(effect.estimate))
+        effect = contrast_of(fit, part.name, None, None, BAND, of)
+        return Drawn(part.name, _by_level(effect, part.inputs, log), _spread(effect.estimate))
     if isinstance(part, Part) and part.variables:
-        effect = effect_of(fit, part.name, None, BAND, False, of)
-        return Drawn(_curve(effect, part.inputs[0], log), _spread(effect.estimate))
-    own = described.get(part.name if isinstance(part, Column) else part.inputs[0])
+        effect = contrast_of(fit, part.name, None, None, BAND, of)
+        return Drawn(part.name, _curve(effect, part.inputs[0], log, own.marks if own else ()), _spread(effect.estimate))
     if isinstance(part, Column) and part.levels is None:
         if own is None or own.quantiles is None or part.fill is not None:
             return None
@@ -109,7 +116,9 @@ def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, Any]) 
         at = np.array([low, high]) if own.distinct == 2 else np.linspace(low, high, STRAIGHT)
         effect = contrast_of(fit, part.name, at, middle, BAND, of)
         return Drawn(
-            _curve(effect, part.name, log, f"less that at {number(middle)}, the median"), _spread(effect.estimate)
+            part.name,
+            _curve(effect, part.name, log, own.marks, f"against {number(middle)}, the median"),
+            _spread(effect.estimate),
         )
     levels = [str(level) for level in (part.levels or () if isinstance(part, Column) else part.factors[0][1])]
     counts = dict(own.levels) if own is not None else {}
@@ -117,7 +126,7 @@ def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, Any]) 
     shares = shares / shares.sum() if shares.sum() else np.full(len(levels), 1 / len(levels))
     effect = contrast_of(fit, part.name, None, shares, BAND, of)
     name = part.name if isinstance(part, Column) else part.inputs[0]
-    return Drawn(_levels(effect, name, levels, log), float(np.sqrt(shares @ effect.estimate**2)) * 3)
+    return Drawn(part.name, _levels(effect, name, levels, log), float(np.sqrt(shares @ effect.estimate**2)) * 3)
 
 
 def _spread(values: Numbers) -> float:
@@ -132,10 +141,10 @@ def worth(value: float, log: bool) -> str:
 def _ticks(low: float, high: float, log: bool) -> list[tuple[float, str]] | None:
     if not log:
         return None
-    return [(float(x), f"×{np.exp(x):.3g}") for x in round_ticks(low, high, 4)]
+    return factor_ticks(low, high)
 
 
-def _curve(effect: Effect, column: str, log: bool, base: str = "") -> Figure:
+def _curve(effect: Effect, column: str, log: bool, marks: Sequence[float], base: str = "") -> Figure:
     x = np.asarray(effect.x, float)
     lower, upper = (np.where(np.isfinite(end), end, effect.estimate) for end in (effect.lower, effect.upper))
     reach = 1.5 * max(_spread(effect.estimate), 1e-9)  # a wide band at an end must not flatten the curve
@@ -147,6 +156,7 @@ def _curve(effect: Effect, column: str, log: bool, base: str = "") -> Figure:
     plot.rule(y=0.0)
     plot.band(x, np.clip(lower, *ends), np.clip(upper, *ends))
     plot.line(x, effect.estimate)
+    plot.rug(marks)
     titles = [
         f"{column} {number(float(a))}: {worth(b, log)} ({worth(c, log)} to {worth(d, log)})"
         for a, b, c, d in zip(x, effect.estimate, lower, upper, strict=True)
@@ -157,7 +167,9 @@ def _curve(effect: Effect, column: str, log: bool, base: str = "") -> Figure:
         f"from {worth(effect.estimate[lowest], log)} at {number(float(x[lowest]))} to "
         f"{worth(effect.estimate[highest], log)} at {number(float(x[highest]))}"
     )
-    return Figure(plot.svg, f"The effect of {column}, {said}", f"{said.capitalize()}{f', {base}' if base else ''}.")
+    return Figure(
+        plot.svg, f"The effect of {column}, {said}", f"{said[0].upper()}{said[1:]}{f', {base}' if base else ''}."
+    )
 
 
 def _levels(effect: Effect, column: str, levels: list[str], log: bool) -> Figure:

@@ -10,7 +10,7 @@ from neglog.report.effects import is_log, worth
 from neglog.report.head import readable
 from neglog.report.page import Figure, Section, Table
 from neglog.results.contrasts import shown
-from neglog.results.summary import equation
+from neglog.results.summary import equation, shown_coefficients
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
@@ -46,9 +46,13 @@ def coefficients(comparison: "Comparison") -> Iterator[Section]:
     )
     words = [f"{score.name}, fitted to all rows: {equation(fit).replace(chr(10), '; ')}."]
     if fit.schema.terms is not None:
-        words.append("Curves, groups and interactions have no line here: they are drawn above.")
+        words.append(
+            "Of curves only the straight part has a line here; curves, groups and interactions are drawn above."
+        )
     folded = f"All {len(rows)} coefficients" if len(rows) > LISTED else ""
-    drawn = fit.coef.size and (fit.schema.table is None or fit.noise.of_classes)  # what no effect shows
+    drawn = fit.coef.size and (
+        fit.schema.table is None or (fit.noise.of_classes and len(fit.classes) > 2)
+    )  # what no effect shows
     figures = [coefficient_figure(fit)] if drawn else []
     yield Section("The coefficients", words, figures, [Table(heads, rows, 1, note, folded)])
 
@@ -59,7 +63,8 @@ def coefficient_figure(fit: "Fit") -> Figure:
     coef, errors = values.coefficients, values.errors
     with np.errstate(all="ignore"):
         strength = np.nan_to_num(np.abs(coef / errors).max(axis=0), posinf=0.0)
-    chosen = np.argsort(-strength, kind="stable")[:STRONGEST]
+    strength[~np.any([shown_coefficients(fit, k) for k in range(len(coef))], axis=0)] = -1.0
+    chosen = np.argsort(-strength, kind="stable")[: min(STRONGEST, int(np.sum(strength >= 0)))]
     names = [fit.schema.names[j] for j in chosen]
     reach = 1.96 * np.nan_to_num(errors[:, chosen], posinf=0.0)
     ends = float((coef[:, chosen] - reach).min()), float((coef[:, chosen] + reach).max())
@@ -94,20 +99,20 @@ def losses(comparison: "Comparison") -> Iterator[Section]:
     for score in comparison.scores:
         if not score.noise.labelled:
             what = score.noise.traits.predicts.format(y=comparison.target, **score.noise.parameters)
-            meant.setdefault(what, []).append(score.law)
+            meant.setdefault(what, []).append(type(score.noise).__name__)
     words = []
     if len(meant) > 1:
-        listed = "; ".join(f"the {what} by {', '.join(dict.fromkeys(names))}" for what, names in meant.items())
         words.append(
-            f"The noises do not predict the same thing: {listed}. Of skewed rows the median lies below the mean, so "
-            "that the sum of predicted medians is not what all rows sum to; nats compare whole laws, and stay fair."
+            "The noises do not predict the same thing, as the list below says. Where rows are skewed, a median or "
+            "centre lies below the mean, and the sum of what is predicted below that of the rows. Nats compare whole "
+            "laws, and stay fair."
         )
     labelled = best.noise.labelled or best.noise._family() == "bernoulli"
     figures = [] if labelled else [loss_figure(comparison)]
     if words or figures:
-        yield Section(
-            "What an error costs", words, figures, legend=[] if labelled else [one.name for one in _drawn(comparison)]
-        )
+        legend = [] if labelled else [one.name for one in _drawn(comparison)]
+        listed = [f"The {what}: {', '.join(dict.fromkeys(names))}" for what, names in meant.items()] if words else []
+        yield Section("What an error costs", words, figures, legend=legend, bullets=listed)
 
 
 def _drawn(comparison: "Comparison") -> list["Score"]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score
 
 GOOD, FAIR, POOR = "good", "fair", "poor"
+NAMED = 3  # of those that are as good
 SHAPES = {
     CONSTANT: "no column at all",
     LINEAR: "the columns as they are",
@@ -81,7 +82,8 @@ def badges(comparison: "Comparison") -> list[Badge]:
         found.append(Badge("no leak seen", GOOD, "no column tells the target by itself"))
     others = [name for name in comparison.ties if name != best.name]
     if others:
-        found.append(Badge(f"tie of {len(others) + 1}", FAIR, f"as good within the error: {', '.join(others)}"))
+        listed = ", ".join(others[:NAMED]) + f" and {len(others) - NAMED} more" * (len(others) > NAMED)
+        found.append(Badge(f"tie of {len(others) + 1}", FAIR, f"as good within the error: {listed}"))
     elif len(comparison.scores) > 1:
         runner = comparison.scores[1]
         found.append(Badge("clear winner", GOOD, f"{runner.name} costs {nats(comparison.gap(runner))} nats more"))

@@ -36,12 +36,12 @@ def data(comparison: "Comparison") -> Iterator[Section]:
         more = f" and {len(names) - LEVELS:,} more" if len(names) > LEVELS else ""
         rows.append([column.name, column.kind, ", ".join(names[:LEVELS]) + more, f"{len(names):,}", missing])
     summary = ", ".join(
-        f"{name} {number(value)}" if isinstance(value, float) else f"{name} {value}"
+        f"{name}: {number(value)}" if isinstance(value, float) else f"{name}: {value}"
         for name, value in comparison.fit.target_summary.items()
     )
     words = [
-        f"{comparison.rows:,} rows of {comparison.target}: {summary}. {comparison.resolution[:1].upper()}"
-        f"{comparison.resolution[1:]}."
+        f"{comparison.rows:,} rows of {comparison.target}: {summary}.",
+        f"How y was taken: {comparison.resolution}.",
     ]
     heads = ["column", "kind", "least · median · largest, or levels", "different", "missing"]
     folded = f"All {len(rows)} columns" if len(rows) > COLUMNS else ""

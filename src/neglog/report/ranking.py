@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.comparison.comparison import LEVELS, Score, standard_error
-from neglog.comparison.structures import CONSTANT, LINEAR, SMOOTH
+from neglog.comparison.structures import CONSTANT, LINEAR, SMOOTH, STACK
 from neglog.comparison.verdict import in_words, with_error
-from neglog.report.drawing import LETTER, WIDTH, Plot, number, round_ticks
+from neglog.report.drawing import LETTER, WIDTH, Plot, number, round_ticks, shortened
 from neglog.report.head import SHAPES, nats, readable
 from neglog.report.page import Figure, Section, Table
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison
 
 FAR = 3.0  # times the median gap, where the axis ends
-ROW = 21  # height of one
+LISTED = 12  # rows of a table that is not folded
+ROW = 31  # height of one
+DRAWN = 14  # of many, beside the constant
 BENT = 1.5  # effective parameters of a curve that is no straight line
 
 
@@ -48,6 +50,7 @@ def ranking(comparison: "Comparison") -> Iterator[Section]:
                 2,
                 "KS is the distance of the probability integral transform from an even spread; the last "
                 "columns are the percentages of rows inside their 50%, 80% and 95% intervals.",
+                folded=f"All {len(rows)} as a table" if len(rows) > LISTED else "",
             )
         ],
         bullets=comparison.cautions,
@@ -55,51 +58,58 @@ def ranking(comparison: "Comparison") -> Iterator[Section]:
 
 
 def _ranking_figure(comparison: "Comparison") -> Figure:
-    records = comparison.table
+    """The name of each above its place, since names are long and phones are narrow."""
+    records = [one for k, one in enumerate(comparison.table) if k < DRAWN or one["structure"] == CONSTANT]
     gaps = np.array([one["worse"] for one in records])
     reach = gaps + 2 * np.array([one["worse_error"] for one in records])
-    end = float(reach.max())
+    end = float(reach.max()) or 1.0
     far = FAR * float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else end
     if end > 1.5 * far:
         end = max(far, float(reach[gaps <= far].max()))
     beyond = gaps > end
-    names = [
-        f"{one['structure']} {one['noise']}"
-        if one["structure"] not in (LINEAR, one["noise"].split()[0])
-        else one["noise"]
-        for one in records
-    ]
-    texts = ["best" if not one["worse"] else f"+{with_error(one['worse'], one['worse_error'])[0]}" for one in records]
     plot = Plot(
         (-0.03 * end, end),
-        (-0.6, len(records) - 0.4),
-        rows=names,
+        (-0.6, len(records) - 0.1),
         height=ROW * len(records) + 50,
-        right=12 + LETTER * max(map(len, texts)),
+        right=64,
         xlabel="nats a row worse than the best, ± two errors",
-        xticks=_three(end),
+        xticks=[(float(tick), f"{tick:.4g}") for tick in round_ticks(0.0, end, 4)],
+        yticks=(),
     )
     plot.rule(x=0.0)
-    for k, (one, text) in enumerate(zip(records, texts, strict=True)):
-        y = len(records) - 1.0 - k
+    for k, one in enumerate(records):
+        y, text = len(records) - 1.0 - k, _more(one)
+        name = _name(one)
         kind = "2" if one["structure"] == CONSTANT else "0" if one["tied"] else "1"
-        title = f"{names[k]}: {one['nats']:.4f} nats, {text}"
+        down = float(plot.down(y))
+        plot.text(plot.left + 8, down - 8, shortened(name, int(WIDTH / LETTER) - 4), more="name")
         if beyond[k]:
-            plot.text(plot.right - 4, float(plot.down(y)) + 4, "▸", "end")
+            plot.text(plot.right, down + 4, "▸", "end")
         else:
             plot.reach(gaps[k] - 2 * one["worse_error"], float(reach[k]), y, f"s{kind}")
-            plot.points([gaps[k]], [y], [title], f"f{kind}")
-        plot.text(WIDTH - 2, float(plot.down(y)) + 4, text, "end")
+            plot.points([gaps[k]], [y], [f"{name}: {one['nats']:.4f} nats, {text}"], f"f{kind}")
+        plot.text(WIDTH - 2, down + 4, text, "end")
     cut = f" The axis is cut off: {int(beyond.sum())} of them (▸) are further away, by the number at the edge."
+    count = len(comparison.scores)
+    rest = f" The best {DRAWN} of {count}; all are in the table." if len(records) < count else ""
     return Figure(
         plot.svg,
-        f"Points with intervals: how many nats a row each of {len(records)} laws is worse than {names[0]}",
-        "Blue: as good as the best within the error. Green: no column at all." + cut * bool(beyond.any()),
+        f"Points with intervals: how many nats a row each of {len(records)} laws is worse than {_name(records[0])}",
+        f"Blue: as good as the best within the error. Green: no column at all.{rest}{cut * bool(beyond.any())}",
     )
 
 
-def _three(end: float) -> list[tuple[float, str]]:
-    return [(float(tick), f"{tick:.4g}") for tick in round_ticks(0.0, end, 3)]
+def _name(record: dict[str, Any]) -> str:
+    """With the shape of f, where that is not in the name and not the usual one."""
+    return record["noise"] if record["structure"] in (LINEAR, STACK) else f"{record['structure']} {record['noise']}"
+
+
+def _more(record: dict[str, Any]) -> str:
+    """What it costs beside the best."""
+    worse = record["worse"]
+    if not worse:
+        return "best"
+    return "<0.0001" if 0 <= worse < 1e-4 else f"+{with_error(worse, record['worse_error'])[0]}"
 
 
 def shapes(comparison: "Comparison") -> Iterator[Section]:
@@ -120,30 +130,36 @@ def shapes(comparison: "Comparison") -> Iterator[Section]:
             f"{in_words(abs(gap))}."
         )
     fit, tables = comparison.fit, []
-    if comparison.structures:
+    if len(comparison.structures) > 1:
         rows = []
         for name in comparison.structures:
             first = next(one for one in comparison.scores if one.structure == name)
             gap, error = comparison.gap(first)
             price = with_error(gap, error)[0] if gap > 0 else ""
-            rows.append([name, SHAPES[name], first.law, with_error(first.mean, first.error)[0], price, in_words(gap)])
-            rows[-1][-1] = rows[-1][-1] if gap > 0 else ""
-        tables.append(Table(["shape", "made of", "best noise", "nats", "more", "which is"], rows, 3))
+            words_for = in_words(gap) if gap > 0 else ""
+            cost = with_error(first.mean, first.error)[0]
+            rows.append([f"{name}: {SHAPES[name]}", first.law, words_for, cost, price])
+        tables.append(Table(["shape", "best noise", "more cost, in words", "nats", "more"], rows, 3))
     if fit.schema.terms is not None:
         rows = []
         for of, predictor in fit.predictors.items():
             for term in predictor.terms or ():
                 counts = number(term.effective), f"{term.coefficients:,}"
                 rows.append([of, term.name, term.kind, *counts, _scale(term.scale)])
-        curves = [term for one in fit.predictors.values() for term in one.terms or () if term.kind == "smooth"]
-        bent = sorted((term for term in curves if term.effective > BENT), key=lambda term: -term.effective)
+        curves = [
+            (term.name if of == "location" else f"{term.name} of the {of}", term.effective)
+            for of, one in fit.predictors.items()
+            for term in one.terms or ()
+            if term.kind == "smooth"
+        ]
+        bent = sorted((one for one in curves if one[1] > BENT), key=lambda one: -one[1])
         if curves:
-            listed = ", ".join(dict.fromkeys(f"{term.name} ({number(term.effective, 2)})" for term in bent))
+            listed = ", ".join(dict.fromkeys(f"{name} ({number(count, 2)})" for name, count in bent))
             words.append(
-                f"Of {len(curves)} curves {len(bent)} bend; the number is that of effective parameters, 1 a straight "
-                f"line: {listed}."
+                f"{len(bent)} of {len(curves)} curves bend; in brackets the effective parameters; a straight "
+                f"line has 1: {listed}."
                 if bent
-                else f"None of {len(curves)} curves bends: straight lines would do."
+                else "No curve bends: straight lines would do."
             )
         tables.append(
             Table(
@@ -155,7 +171,9 @@ def shapes(comparison: "Comparison") -> Iterator[Section]:
                 folded=f"All {len(rows)} terms",
             )
         )
-    yield Section("From constant to linear to smooth", words, tables=tables)
+    yield Section(
+        "From constant to linear to smooth" if len(comparison.structures) > 1 else "The terms", words, tables=tables
+    )
 
 
 def _scale(scale: Any) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score
 
 LAWS = 3  # that are drawn
+ALIKE = 0.001  # of the rows in each bin
 ROWS = 1500  # whose laws are asked where those held out were not kept
 CLASSES = 20  # that are drawn with their names
 
@@ -44,7 +45,7 @@ def target(comparison: "Comparison") -> Iterator[Section]:
     quantiles = ", ".join(number(float(one)) for one in np.quantile(y, (0, 0.25, 0.5, 0.75, 1)))
     words = [
         f"{len(y):,} rows: least, quartiles and largest are {quantiles}; the mean is "
-        f"{number(float(np.average(y, weights=weight)))}. {zeros:.1%} are zero."
+        f"{number(float(np.average(y, weights=weight)))}.{f' {zeros:.1%} are zero.' if zeros else ''}"
     ]
     if zeros and y.min() >= 0:
         said = ", ".join(
@@ -78,10 +79,17 @@ def _good(comparison: "Comparison") -> list["Score"]:
     best, *others = [one for one in comparison.scores if one.structure != "constant"] or comparison.scores
     chosen, laws = [best], {best.law}
     for one in others:
-        if one.law not in laws and len(chosen) < LAWS and not one.noise.of_classes:
+        if one.law not in laws and len(chosen) < LAWS and not any(_alike(one, other) for other in chosen):
             chosen.append(one)
             laws.add(one.law)
     return chosen
+
+
+def _alike(one: "Score", other: "Score") -> bool:
+    """Whether nobody would tell their lines apart."""
+    if one.expected is None or other.expected is None:
+        return False
+    return bool(np.max(np.abs(np.diff(one.expected - other.expected))) < ALIKE)
 
 
 def _below(score: "Score", edges: Numbers) -> Numbers:
@@ -123,7 +131,7 @@ def _histogram(name: str, heights: Numbers, drawn: list[Numbers], labels: list[s
     plot = Plot((0, count), (0, top), xlabel=name, ylabel="share of the rows", xticks=_axes(count, labels))
     places = np.arange(count) + 0.5
     plot.bars(np.arange(count + 1.0), heights, ["" for _ in labels], "fq")
-    for k, one in enumerate(drawn):
+    for k, one in reversed(list(enumerate(drawn))):  # the best on top
         plot.line(places, np.minimum(one, top), f"s{k}")
     plot.hover(
         places,
@@ -151,7 +159,7 @@ def _rootogram(heights: Numbers, drawn: list[Numbers], labels: list[str], rows: 
     for y in (-1.0, 0.0, 1.0):
         plot.rule(y=y)
     places = np.arange(count) + 0.5
-    for k, one in enumerate(away):
+    for k, one in reversed(list(enumerate(away))):
         plot.line(places, np.clip(one, -reach, reach), f"s{k}")
     plot.hover(places, [f"{label}: {', '.join(f'{one[j]:+.2f}' for one in away)}" for j, label in enumerate(labels)])
     return plot.svg

@@ -235,19 +235,35 @@ def effect_table(fit: "Fit", name: str) -> Any:
 
 
 def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str) -> Effect:
-    """An effect less that at a base: of numbers another value, of levels their shares, which make an average."""
+    """An effect less that at a base: of numbers another value, of levels their shares, which make an average, or
+    nothing. Of two classes it is that on the log odds of the second.
+    """
     part, places = _part(fit.schema, name)
-    outputs = ["location", *fit.noise.modelled]
     x, points = _points(part, at)
     matrix = _matrix(fit.schema, part, points)
-    if isinstance(x, list):
-        less = np.asarray(base, float) @ matrix
-    else:
-        less = _matrix(fit.schema, part, _points(part, base)[1])[0]
-    matrix = matrix - less
-    coef = np.asarray(fit.outputs[1][outputs.index(of)])[places]
-    covariance = _covariance(fit, places, outputs.index(of), len(outputs))
+    if base is not None and isinstance(x, list):
+        matrix = matrix - np.asarray(base, float) @ matrix
+    elif base is not None:
+        matrix = matrix - _matrix(fit.schema, part, _points(part, base)[1])[0]
+    coef, covariance = _log_odds(fit, places) if fit.noise.of_classes else _predicted(fit, places, of)
     estimate = matrix @ coef
     spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
     reach = float(special.ndtri(0.5 + 0.5 * level)) * spread
     return Effect(name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
+
+
+def _predicted(fit: "Fit", places: Numbers, of: str) -> tuple[Numbers, Numbers]:
+    """Coefficients of a predictor with their covariance."""
+    outputs = ["location", *fit.noise.modelled]
+    output = outputs.index(of)
+    return np.asarray(fit.outputs[1][output])[places], _covariance(fit, places, output, len(outputs))
+
+
+def _log_odds(fit: "Fit", places: Numbers) -> tuple[Numbers, Numbers]:
+    """The coefficients of the second class less those of the first, with their covariance."""
+    whole = np.asarray(fit._information.covariance)
+    own = core_places(fit.schema, fit.has_intercept)[places]
+    first, second = own, own + len(whole) // 2
+    covariance = whole[np.ix_(first, first)] + whole[np.ix_(second, second)]
+    covariance = covariance - whole[np.ix_(first, second)] - whole[np.ix_(second, first)]
+    return fit.outputs[1][1][places] - fit.outputs[1][0][places], covariance
