@@ -250,7 +250,7 @@ def test_the_log_odds_of_two_classes_are_those_of_a_bernoulli():
     _, frame = table_of(500, 7)
     one = (frame["age"] / 30 - 2 + np.random.default_rng(8).logistic(size=500)) > 0
     classes = nl.fit(frame[["age"]], np.where(one, "yes", "no"), nl.Categorical(), nl.Flat())
-    bernoulli = nl.fit(frame[["age"]], one.astype(float), "bernoulli", nl.Flat())
+    bernoulli = nl.fit(frame[["age"]], one.astype(float), nl.Bernoulli(), nl.Flat())
     at = np.array([20.0, 80.0])
     found, wanted = (contrast_of(fit, "age", at, 50.0, 0.9, "location") for fit in (classes, bernoulli))
     assert found.estimate == pytest.approx(wanted.estimate, rel=1e-4)
@@ -262,7 +262,15 @@ def test_the_log_odds_of_two_classes_are_those_of_a_bernoulli():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (1234567.0, "1,234,567"), (0.012345, "0.0123"), (-2.5, "−2.50"), (1e-9, "1.00e−09"), (np.nan, "–")],
+    [
+        (0.0, "0"),
+        (1234567.0, "1,234,567"),
+        (0.012345, "0.0123"),
+        (-2.5, "−2.50"),
+        (3.0, "3"),
+        (1e-9, "1.00e−09"),
+        (np.nan, "–"),
+    ],
 )
 def test_numbers_have_three_digits(value, text):
     assert number(value) == text

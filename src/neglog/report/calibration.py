@@ -34,10 +34,10 @@ def _two(comparison: "Comparison") -> list["Score"]:
 def calibration(comparison: "Comparison") -> Iterator[Section]:
     """Places in the predictive laws, coverage and means."""
     two = _two(comparison)
-    title = "Can its intervals be trusted?"
     if comparison.best.of_classes:
         figures = [_confidence(two)] if np.asarray(comparison.y).dtype.kind not in "fiub" else []
-        yield Section(title, ["Classes have no order, and so no intervals."], figures, legend=[one.name for one in two])
+        words = ["Classes have no order, and so no intervals."]
+        yield Section("Can its probabilities be trusted?", words, figures, legend=[one.name for one in two])
         return
     promised = ", ".join(f"{level:.0%}" for level in LEVELS)
     words = [
@@ -49,7 +49,7 @@ def calibration(comparison: "Comparison") -> Iterator[Section]:
     figures.append(_coverage(two))
     if not comparison.best.labelled and np.isfinite(two[0].predicted).all():
         figures.append(_means(comparison, two))
-    yield Section(title, words, figures, legend=[one.name for one in two])
+    yield Section("Can its intervals be trusted?", words, figures, legend=[one.name for one in two])
 
 
 def conditional(comparison: "Comparison") -> Iterator[Section]:

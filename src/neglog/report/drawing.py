@@ -23,6 +23,8 @@ def number(x: float, digits: int = 3) -> str:
         return "–" if np.isnan(x) else "∞" if x > 0 else "−∞"
     if x != 0 and not 1e-4 <= abs(x) < 1e7:
         return f"{x:.{digits - 1}e}".replace("-", "−")
+    if x == round(x):
+        return f"{x:,.0f}".replace("-", "−")
     places = digits - 1 - int(np.floor(np.log10(abs(x)))) if x else 0
     text = f"{x:,.{max(places, 0)}f}"
     return text.replace("-", "−")

@@ -70,7 +70,9 @@ def effects(comparison: "Comparison") -> Iterator[Section]:
 
 def is_log(fit: "Fit", of: str) -> bool:
     """Whether what is added is the logarithm of a factor."""
-    return (fit.noise.link.name if of == "location" else fit.noise.parameter(of).predicted.name) == "log"
+    if of != "location":
+        return fit.noise.parameter(of).predicted.name == "log"
+    return fit.noise.link.name == "log" or (fit.noise.traits.of_log and fit.noise.link.name == "identity")
 
 
 def _about(fit: "Fit", of: str) -> str:
@@ -79,6 +81,8 @@ def _about(fit: "Fit", of: str) -> str:
     what = (
         fit.noise.traits.predicts.format(y=fit.named.get("y", "y"), **fit.noise.parameters) if of == "location" else of
     )
+    if of == "location" and fit.noise.traits.of_log:
+        what = fit.named.get("y", "y")
     if is_log(fit, of):
         return f"By what factor each term multiplies the {what}, all else equal, with {BAND:.0%} intervals."
     scale = fit.noise.link.name if of == "location" else ""

@@ -67,15 +67,16 @@ def badges(comparison: "Comparison") -> list[Badge]:
     """Calibrated? A leak? A tie? Converged?"""
     best = comparison.scores[0]
     found = []
+    held = f"its 80% intervals hold {best.coverage(0.8):.1%} of the rows, KS distance {best.ks:.3f}"
     if best.noise.of_classes:
         pass
     elif is_uneven(best):
-        found.append(Badge("not calibrated", POOR, f"its intervals are wrong on the whole: KS distance {best.ks:.3f}"))
+        found.append(Badge("not calibrated", POOR, held))
     elif is_left(best) or comparison.uneven:
-        where = f"along {comparison.uneven[0].column}" if comparison.uneven else f"a little, KS distance {best.ks:.3f}"
-        found.append(Badge("calibrated on the whole", FAIR, f"but its intervals are off {where}"))
+        where = f"; not so along {comparison.uneven[0].column}" if comparison.uneven else ""
+        found.append(Badge("calibrated on the whole", FAIR, held + where))
     else:
-        found.append(Badge("calibrated", GOOD, f"its intervals hold what they promise: KS distance {best.ks:.3f}"))
+        found.append(Badge("calibrated", GOOD, held))
     if comparison.leaks:
         found.append(Badge("leak", POOR, comparison.leaks[0]))
     else:
