@@ -228,9 +228,10 @@ def _compared_table(
     found.recipe = Recipe(linear=None if linear is None else repr(linear))
     target_name = _target_name(ends_of(y)["y"])
     found.leaks = leaks(counted.design, _numbers(counted.y), target_name, numeric=not labels)
+    if not is_formula(name):
+        found.columns = described(features_of(design if design.schema.terms is None else read(None, {})[0]))
     found.fit.notes += identifiers(design)
     if design.schema.terms is None:
-        found.columns = described(features_of(design))
         found.fit.notes += doubts(counted.design, _numbers(counted.y), by=by)
         features = features_of(take_rows(counted.design, splits.tested))
         found.uneven = uneven(features, found.scores[0])
@@ -285,6 +286,7 @@ def _compared_source(
     small = task.small
     design, seen, name = small.engine.design, small.target.points, _target_name(ends_of(y)["y"])
     found.leaks = leaks(design, seen, name, numeric=facts is not None)
+    found.columns = described(features_of(design)) if design.schema.terms is None else []
     found.fit.notes += identifiers(design)
     if facts is not None:
         found.fit.notes += recognised(facts, seen, design, name)

@@ -83,8 +83,10 @@ def _about(fit: "Fit", of: str) -> str:
     )
     if of == "location" and fit.noise.traits.of_log:
         what = fit.named.get("y", "y")
+    elif is_log(fit, of):
+        what = f"the {what}"
     if is_log(fit, of):
-        return f"By what factor each term multiplies the {what}, all else equal, with {BAND:.0%} intervals."
+        return f"By what factor each term multiplies {what}, all else equal, with {BAND:.0%} intervals."
     scale = fit.noise.link.name if of == "location" else ""
     to = f"the {scale} of the {what}" if scale not in ("", "identity") else f"the {what}" if scale else f"the raw {of}"
     return f"What each term adds to {to}, all else equal, with {BAND:.0%} intervals."
@@ -127,10 +129,13 @@ def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, Any]) 
     levels = [str(level) for level in (part.levels or () if isinstance(part, Column) else part.factors[0][1])]
     counts = dict(own.levels) if own is not None else {}
     shares = np.array([counts.get(level, 0) for level in levels], float)
+    average = "the rows" if shares.sum() else "the levels"
     shares = shares / shares.sum() if shares.sum() else np.full(len(levels), 1 / len(levels))
     effect = contrast_of(fit, part.name, None, shares, BAND, of)
     name = part.name if isinstance(part, Column) else part.inputs[0]
-    return Drawn(part.name, _levels(effect, name, levels, log), float(np.sqrt(shares @ effect.estimate**2)) * 3)
+    return Drawn(
+        part.name, _levels(effect, name, levels, average, log), float(np.sqrt(shares @ effect.estimate**2)) * 3
+    )
 
 
 def _spread(values: Numbers) -> float:
@@ -176,8 +181,8 @@ def _curve(effect: Effect, column: str, log: bool, marks: Sequence[float], base:
     )
 
 
-def _levels(effect: Effect, column: str, levels: list[str], log: bool) -> Figure:
-    """From the highest to the lowest, less the average over the rows."""
+def _levels(effect: Effect, column: str, levels: list[str], average: str, log: bool) -> Figure:
+    """From the highest to the lowest, less an average."""
     order = np.argsort(-effect.estimate, kind="stable")
     cut = len(order) > LEVELS
     if cut:
@@ -194,7 +199,7 @@ def _levels(effect: Effect, column: str, levels: list[str], log: bool) -> Figure
         rows=[levels[k] for k in order],
         height=18 * len(order) + 62,
         xticks=ticks,
-        xlabel="against the average of the rows",
+        xlabel=f"against the average of {average}",
         right=64,
     )
     plot.rule(x=0.0)
@@ -225,7 +230,12 @@ def _by_level(effect: Effect, inputs: tuple[str, ...], log: bool) -> Figure:
     for k, name in enumerate(names):
         own = labels == name
         plot.line(x[own], effect.estimate[own], f"s{k}" if k < CURVES else "rule", str(name))
-    return Figure(plot.svg, f"A curve for each of {len(names)} levels: {effect.name}", "One line for each level.")
+    ends = sorted(names, key=lambda name: -float(effect.estimate[labels == name][-1]))
+    return Figure(
+        plot.svg,
+        f"A curve for each of {len(names)} levels: {effect.name}",
+        f"At the right end, from top to bottom: {', '.join(ends[:LEVELS])}.",
+    )
 
 
 def _heat(title: str, inputs: tuple[str, ...], names: list[list[str]], grid: Numbers, log: bool) -> Figure:

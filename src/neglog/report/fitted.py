@@ -54,7 +54,8 @@ def coefficients(comparison: "Comparison") -> Iterator[Section]:
         fit.schema.table is None or (fit.noise.of_classes and len(fit.classes) > 2)
     )  # what no effect shows
     figures = [coefficient_figure(fit)] if drawn else []
-    yield Section("The coefficients", words, figures, [Table(heads, rows, 1, note, folded)])
+    legend = list(map(str, fit.classes[:COLOURS])) if drawn and fit.noise.of_classes else []
+    yield Section("The coefficients", words, figures, [Table(heads, rows, 1, note, folded)], legend=legend)
 
 
 def coefficient_figure(fit: "Fit") -> Figure:
@@ -100,14 +101,14 @@ def losses(comparison: "Comparison") -> Iterator[Section]:
         if not score.noise.labelled:
             what = score.noise.traits.predicts.format(y=comparison.target, **score.noise.parameters)
             meant.setdefault(what, []).append(type(score.noise).__name__)
+    labelled = best.noise.labelled or best.noise._family() == "bernoulli"
     words = []
-    if len(meant) > 1:
+    if len(meant) > 1 and not labelled:
         words.append(
             "The noises do not predict the same thing, as the list below says. Where rows are skewed, a median or "
             "centre lies below the mean, and the sum of what is predicted below that of the rows. Nats compare whole "
             "laws, and stay fair."
         )
-    labelled = best.noise.labelled or best.noise._family() == "bernoulli"
     figures = [] if labelled else [loss_figure(comparison)]
     if words or figures:
         legend = [] if labelled else [one.name for one in _drawn(comparison)]

@@ -72,9 +72,10 @@ def badges(comparison: "Comparison") -> list[Badge]:
         pass
     elif is_uneven(best):
         found.append(Badge("not calibrated", POOR, held))
-    elif is_left(best) or comparison.uneven:
-        where = f"; not so along {comparison.uneven[0].column}" if comparison.uneven else ""
-        found.append(Badge("calibrated on the whole", FAIR, held + where))
+    elif comparison.uneven:
+        found.append(Badge("calibrated on the whole", FAIR, f"{held}; not so along {comparison.uneven[0].column}"))
+    elif is_left(best):
+        found.append(Badge("nearly calibrated", FAIR, held))
     else:
         found.append(Badge("calibrated", GOOD, held))
     if comparison.leaks:

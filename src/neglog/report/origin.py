@@ -43,6 +43,8 @@ def data(comparison: "Comparison") -> Iterator[Section]:
         f"{comparison.rows:,} rows of {comparison.target}: {summary}.",
         f"How y was taken: {comparison.resolution}.",
     ]
+    if comparison.scores[0].totals is not None and comparison.columns:
+        words.append("Of the columns are told what some of the rows have.")
     heads = ["column", "kind", "least · median · largest, or levels", "different", "missing"]
     folded = f"All {len(rows)} columns" if len(rows) > COLUMNS else ""
     tables = [Table(heads, rows, 3, folded=folded)] if rows else []

@@ -36,12 +36,15 @@ def ranking(comparison: "Comparison") -> Iterator[Section]:
         rows.append(
             [name, one["structure"], *with_error(one["nats"], one["error"]), *more, number(one["ks"]), *covered]
         )
+    words = (
+        "Fewer are better: nats are −log of the probability that was given to what then happened, in rows left out of "
+        "the fit."
+    )
+    if _has_constant(comparison):
+        words += " “Constant” knows no column, and is what all others have to beat."
     yield Section(
         "Held-out nats per row",
-        [
-            "Fewer are better: nats are −log of the probability that was given to what then happened, in rows left out "
-            "of the fit. “Constant” knows no column, and is what all others have to beat."
-        ],
+        [words],
         [_ranking_figure(comparison)],
         [
             Table(
@@ -55,6 +58,10 @@ def ranking(comparison: "Comparison") -> Iterator[Section]:
         ],
         bullets=comparison.cautions,
     )
+
+
+def _has_constant(comparison: "Comparison") -> bool:
+    return any(one.structure == CONSTANT for one in comparison.scores)
 
 
 def _ranking_figure(comparison: "Comparison") -> Figure:
@@ -90,12 +97,13 @@ def _ranking_figure(comparison: "Comparison") -> Figure:
             plot.points([gaps[k]], [y], [f"{name}: {one['nats']:.4f} nats, {text}"], f"f{kind}")
         plot.text(WIDTH - 2, down + 4, text, "end")
     cut = f" The axis is cut off: {int(beyond.sum())} of them (▸) are further away, by the number at the edge."
+    green = " Green: no column at all." * _has_constant(comparison)
     count = len(comparison.scores)
     rest = f" The best {DRAWN} of {count}; all are in the table." if len(records) < count else ""
     return Figure(
         plot.svg,
         f"Points with intervals: how many nats a row each of {len(records)} laws is worse than {_name(records[0])}",
-        f"Blue: as good as the best within the error. Green: no column at all.{rest}{cut * bool(beyond.any())}",
+        f"Blue: as good as the best within the error.{green}{rest}{cut * bool(beyond.any())}",
     )
 
 
