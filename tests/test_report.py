@@ -230,6 +230,17 @@ def test_the_best_that_can_be_read_is_explained(counts):
     assert "it costs 0.1000" in text
 
 
+@pytest.mark.parametrize("noise", ["ordinal", "lognormal"])
+def test_what_cannot_be_drawn_is_left_out(noise):
+    """Classes have no intervals, and cells no histogram that a law could be held against."""
+    rng, frame = table_of(300, 9)
+    y = np.clip(np.round(frame["age"] / 20 + rng.normal(size=300)), 1, 5)
+    kinds = {"ordinal": (y, [nl.Ordinal(), nl.Categorical()]), "lognormal": (nl.censored(y, y + 1), ["lognormal"])}
+    text = render(nl.compare(frame, *kinds[noise], folds=2), made=MADE)
+    assert "nan" not in text
+    assert "Lines: the shares expected" not in text
+
+
 # ---- effects ---------------------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from neglog.typing import Numbers
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score
 
+END = 0.16  # of the axis of coverage
 SAME = 1e-5  # nats a row between laws that are one
 BARS = 20  # of a histogram of places
 LARGEST = 3.0  # height of its bars, where even ones have 1
@@ -27,7 +28,8 @@ SURE = 1.96  # standard errors of a band in which chance stays 19 of 20 times
 def _two(comparison: "Comparison") -> list["Score"]:
     """The best and the runner-up, unless that came to the same."""
     best, *others = comparison.scores
-    different = (one for one in others if one.structure != CONSTANT and comparison.gap(one)[0] > SAME)
+    others = [one for one in others if one.structure != CONSTANT and one.noise.of_classes == best.noise.of_classes]
+    different = (one for one in others if comparison.gap(one)[0] > SAME)
     return [best, *islice(different, 1)]
 
 
@@ -116,20 +118,21 @@ def _coverage(two: list["Score"]) -> Figure:
     levels = np.linspace(0.02, 0.98, 49)
     plot = Plot(
         (0, 1),
-        (-0.16, 0.16),
+        (-END, END),
         xlabel="level of the interval",
         ylabel="rows inside, less the level",
         xticks=[(x, f"{x:.0%}") for x in (0, *LEVELS)],
         yticks=[(k / 100, f"{k:+d}%".replace("-", "−")) for k in range(-15, 16, 5)],
     )
     chance = SURE * np.sqrt(levels * (1 - levels) / two[0].counted)
+    chance = np.minimum(chance, END)
     plot.band(levels, -chance, chance)
     plot.rule(y=0.0)
     for k, one in reversed(list(enumerate(two))):  # the best on top
         off = np.array([one.coverage(level) - level for level in levels])
-        plot.line(levels, np.clip(off, -0.16, 0.16), f"s{k}", one.name)
+        plot.line(levels, np.clip(off, -END, END), f"s{k}", one.name)
         titles = [f"{one.name}: {one.coverage(level):.1%} inside the {level:.0%} interval" for level in LEVELS]
-        plot.points(LEVELS, [np.clip(one.coverage(level) - level, -0.16, 0.16) for level in LEVELS], titles, f"f{k}")
+        plot.points(LEVELS, [np.clip(one.coverage(level) - level, -END, END) for level in LEVELS], titles, f"f{k}")
     return Figure(
         plot.svg,
         f"Coverage of intervals of all levels by {' and '.join(one.name for one in two)}",

@@ -32,7 +32,7 @@ def ranking(comparison: "Comparison") -> Iterator[Section]:
         name = (
             one["noise"] + " (tied)" * bool(one["tied"] and one["worse"]) + " (not converged)" * (not one["converged"])
         )
-        covered = [number(100 * one[f"coverage_{100 * level:g}"]) for level in LEVELS]
+        covered = [_percent(one[f"coverage_{100 * level:g}"]) for level in LEVELS]
         rows.append(
             [name, one["structure"], *with_error(one["nats"], one["error"]), *more, number(one["ks"]), *covered]
         )
@@ -58,6 +58,10 @@ def ranking(comparison: "Comparison") -> Iterator[Section]:
         ],
         bullets=comparison.cautions,
     )
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{100 * share:.1f}"
 
 
 def _has_constant(comparison: "Comparison") -> bool:

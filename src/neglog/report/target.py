@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neglog.comparison.described import bins_of
+from neglog.comparison.structures import CONSTANT
 from neglog.report.drawing import Plot, number
 from neglog.report.page import Figure, Section
 from neglog.typing import Numbers
@@ -24,7 +25,7 @@ def target(comparison: "Comparison") -> Iterator[Section]:
     """A histogram, and the laws over it."""
     y, title = comparison.y, f"What {comparison.target} looks like"
     weight = comparison.scores[0].weight
-    if np.asarray(y).dtype.kind not in "fiub" or comparison.best.of_classes:
+    if np.asarray(y).dtype.kind not in "fiub" or comparison.scores[0].noise.labelled:
         yield Section(title, figures=[_classes(y, weight)])
         return
     y = np.asarray(y, float)
@@ -36,7 +37,8 @@ def target(comparison: "Comparison") -> Iterator[Section]:
     order = np.searchsorted(edges, y, side="left")  # 0 is what is not above the first edge
     shares = np.bincount(order, weight, len(edges) + 1) / weight.sum()
     first = int(shares[0] == 0)  # a bin for what is at the first edge, where there is any
-    laws = _good(comparison)
+    cells = not kept and comparison.scores[0].totals is None  # points in them are not what laws are about
+    laws = [] if cells else _good(comparison)
     expected = [np.diff(_below(score, edges), prepend=0.0) for score in laws]
     labels = _labels(edges, first)
     heights = shares[first : len(edges)]
@@ -47,7 +49,9 @@ def target(comparison: "Comparison") -> Iterator[Section]:
         f"{len(y):,} rows: least, quartiles and largest are {quantiles}; the mean is "
         f"{number(float(np.average(y, weights=weight)))}.{f' {zeros:.1%} are zero.' if zeros else ''}"
     ]
-    if zeros and y.min() >= 0:
+    if cells:
+        words.append("The target holds cells: a point in each is drawn.")
+    if zeros and y.min() >= 0 and laws:
         said = ", ".join(
             f"{float(_below(one, np.zeros(1))[0]) if not kept else _at_zero(one, edges):.1%} by {one.name}"
             for one in laws
@@ -62,21 +66,27 @@ def target(comparison: "Comparison") -> Iterator[Section]:
         Figure(
             _histogram(comparison.target, heights, drawn, labels),
             f"Histogram of {comparison.target}, and the frequencies that {', '.join(one.name for one in laws)} expect",
-            f"Bars: share of the rows in each bin. Lines: the shares expected in {what}.{beyond}",
-        ),
-        Figure(
-            _rootogram(heights, drawn, labels, float(weight.sum() ** 2 / np.sum(weight**2))),
-            "Rootogram: the square root of the counted less that of the expected rows in each bin",
-            "The same as a rootogram: √counted − √expected. Chance stays within the grey lines; below 0 more is "
-            "expected than there is.",
-        ),
+            f"Bars: share of the rows in each bin.{f' Lines: the shares expected in {what}.' if laws else ''}{beyond}",
+        )
     ]
+    if laws:
+        alt = "Rootogram: the square root of the counted less that of the expected rows in each bin"
+        figures.append(
+            Figure(
+                _rootogram(heights, drawn, labels, float(weight.sum() ** 2 / np.sum(weight**2))),
+                alt,
+                "The same as a rootogram: √counted − √expected. Chance stays within the grey lines; below 0 more is "
+                "expected than there is.",
+            )
+        )
     yield Section(title, words, figures, legend=[one.name for one in laws])
 
 
 def _good(comparison: "Comparison") -> list["Score"]:
     """The best, and the next of other noises."""
-    best, *others = [one for one in comparison.scores if one.structure != "constant"] or comparison.scores
+    best, *others = [one for one in comparison.scores if one.structure != CONSTANT and not one.noise.labelled] or [
+        comparison.scores[0]
+    ]
     chosen, laws = [best], {best.law}
     for one in others:
         if one.law not in laws and len(chosen) < LAWS and not any(_alike(one, other) for other in chosen):
@@ -126,7 +136,7 @@ def _axes(count: int, labels: list[str]) -> list[tuple[float, str]]:
 
 def _histogram(name: str, heights: Numbers, drawn: list[Numbers], labels: list[str]) -> str:
     count = len(heights)
-    top = 1.08 * max(float(heights.max()), *(float(np.nanmax(one)) for one in drawn))
+    top = 1.08 * max(float(np.nanmax(one)) for one in (heights, *drawn))
     top = min(top, 1.6 * float(heights.max()))  # where a law expects all rows in one bin
     plot = Plot((0, count), (0, top), xlabel=name, ylabel="share of the rows", xticks=_axes(count, labels))
     places = np.arange(count) + 0.5
@@ -144,7 +154,8 @@ def _histogram(name: str, heights: Numbers, drawn: list[Numbers], labels: list[s
 
 
 def _said(label: str, share: float, expected: list[Any]) -> str:
-    return f"{label}: {share:.2%} of the rows, expected {', '.join(f'{one:.2%}' for one in expected)}"
+    shares = ", ".join(f"{one:.2%}" for one in expected)
+    return f"{label}: {share:.2%} of the rows{f', expected {shares}' if expected else ''}"
 
 
 def _rootogram(heights: Numbers, drawn: list[Numbers], labels: list[str], rows: float) -> str:
@@ -167,10 +178,11 @@ def _rootogram(heights: Numbers, drawn: list[Numbers], labels: list[str], rows: 
 
 def _classes(y: Any, weight: Numbers) -> Figure:
     """How often each class is there."""
-    names, codes = np.unique(np.asarray(y).astype(str), return_inverse=True)
+    numeric = np.asarray(y).dtype.kind in "fiu"  # whose order says something
+    names, codes = np.unique(np.asarray(y) if numeric else np.asarray(y).astype(str), return_inverse=True)
     shares = np.bincount(codes, weight) / weight.sum()
-    order = np.argsort(-shares)[:CLASSES]
-    rows = [str(names[k]) for k in order]
+    order = np.arange(len(names))[:CLASSES] if numeric else np.argsort(-shares)[:CLASSES]
+    rows = [f"{names[k]:g}" if numeric else str(names[k]) for k in order]
     plot = Plot(
         (0, float(shares.max()) * 1.15),
         (-0.6, len(rows) - 0.4),
