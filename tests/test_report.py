@@ -257,6 +257,26 @@ def test_levels_against_their_average_are_the_contrasts_of_the_summary():
     assert found.lower == pytest.approx(table["lower"][rows])
 
 
+def test_many_levels_are_as_few_but_for_the_error_of_their_average(monkeypatch):
+    _, frame = table_of(500, 5)
+    y = 3.0 * (frame["region"] == "south") + np.random.default_rng(6).normal(size=500)
+    fit = nl.fit(frame, y, prior=nl.Gaussian(scale=1.0))
+    together = contrast_of(fit, "region", None, [0.3, 0.3, 0.4], 0.95, "location")
+    monkeypatch.setattr("neglog.results.effects.TOGETHER", 2)
+    apart = contrast_of(fit, "region", None, [0.3, 0.3, 0.4], 0.95, "location")
+    assert apart.estimate == pytest.approx(together.estimate)
+    assert (apart.upper >= together.upper).all()
+
+
+def test_a_column_with_gaps_is_drawn_where_it_has_values():
+    rng, frame = table_of(400, 10)
+    frame["y"] = frame["age"] / 10 + rng.normal(size=400)
+    frame["age"] = frame["age"].where(rng.random(400) < 0.9)
+    found = nl.compare(frame, "y", ["gaussian"], missing="impute", folds=2)
+    assert [one.missing > 20 for one in found.columns] == [True, False]
+    assert "The effect of age, from" in render(found, made=MADE)
+
+
 def test_the_log_odds_of_two_classes_are_those_of_a_bernoulli():
     _, frame = table_of(500, 7)
     one = (frame["age"] / 30 - 2 + np.random.default_rng(8).logistic(size=500)) > 0

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from neglog.typing import Numbers
 
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison
+    from neglog.comparison.described import Described
     from neglog.results.fit import Fit
 
 BAND = 0.9  # level of the intervals
@@ -24,6 +26,7 @@ LEVELS = 24  # of a factor that are drawn with their names; of more, the outermo
 CURVES = 6  # by level that are told apart
 CELLS = 40  # of a heat map of levels, each way
 IDLE = 1e-6  # of a term whose prior scale went to 0
+SPREAD = 3  # standard deviations of levels that are like the range of a curve
 STRAIGHT = 25  # points of a line, for the mouse
 
 
@@ -78,64 +81,64 @@ def is_log(fit: "Fit", of: str) -> bool:
 def _about(fit: "Fit", of: str) -> str:
     if fit.noise.of_classes:
         return f"What each term adds to the log odds of {fit.classes[1]}, all else equal, with {BAND:.0%} intervals."
-    what = (
-        fit.noise.traits.predicts.format(y=fit.named.get("y", "y"), **fit.noise.parameters) if of == "location" else of
-    )
-    if of == "location" and fit.noise.traits.of_log:
-        what = fit.named.get("y", "y")
-    elif is_log(fit, of):
-        what = f"the {what}"
-    if is_log(fit, of):
-        return f"By what factor each term multiplies {what}, all else equal, with {BAND:.0%} intervals."
-    scale = fit.noise.link.name if of == "location" else ""
-    to = f"the {scale} of the {what}" if scale not in ("", "identity") else f"the {what}" if scale else f"the raw {of}"
-    return f"What each term adds to {to}, all else equal, with {BAND:.0%} intervals."
+    target, log = fit.named.get("y", "y"), is_log(fit, of)
+    if of != "location":
+        what = f"the {of}" if log else f"the raw {of}"
+    elif fit.noise.traits.of_log and log:
+        what = target
+    else:
+        what = f"the {fit.noise.traits.predicts.format(y=target, **fit.noise.parameters)}"
+        if not log and fit.noise.link.name != "identity":
+            what = f"the {fit.noise.link.name} of {what}"
+    does = "By what factor each term multiplies" if log else "What each term adds to"
+    return f"{does} {what}, all else equal, with {BAND:.0%} intervals."
 
 
-def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, Any]) -> Drawn | None:
+def _drawn(fit: "Fit", part: Column | Part, of: str, described: dict[str, "Described"]) -> Drawn | None:
     """A figure of a term; None of one that there is no place for."""
-    own = described.get(part.name if isinstance(part, Column) else part.inputs[0])
-    log = is_log(fit, of)
-    if isinstance(part, Part) and len(part.variables) == 2:
-        effect = contrast_of(fit, part.name, None, None, BAND, of)
-        axes = [np.unique(x) for x in effect.x]
-        grid = effect.estimate.reshape(len(axes[0]), len(axes[1]))
-        names = [[number(float(x)) for x in axis] for axis in axes]
-        return Drawn(part.name, _heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
-    if isinstance(part, Part) and len(part.factors) == 2:
-        if part.levels > CELLS**2:
-            return None
-        effect = contrast_of(fit, part.name, None, None, BAND, of)
-        names = [[str(level) for level in levels] for _, levels in part.factors]
-        grid = effect.estimate.reshape(len(names[0]), len(names[1]))
-        return Drawn(part.name, _heat(part.name, part.inputs, names, grid, log), _spread(effect.estimate))
-    if isinstance(part, Part) and part.variables and part.factors:
-        effect = contrast_of(fit, part.name, None, None, BAND, of)
-        return Drawn(part.name, _by_level(effect, part.inputs, log), _spread(effect.estimate))
-    if isinstance(part, Part) and part.variables:
-        effect = contrast_of(fit, part.name, None, None, BAND, of)
-        return Drawn(part.name, _curve(effect, part.inputs[0], log, own.marks if own else ()), _spread(effect.estimate))
+    own, log = described.get(part.name if isinstance(part, Column) else part.inputs[0]), is_log(fit, of)
     if isinstance(part, Column) and part.levels is None:
-        if own is None or own.quantiles is None or part.fill is not None:
-            return None
-        low, middle, high = own.quantiles
-        at = np.array([low, high]) if own.distinct == 2 else np.linspace(low, high, STRAIGHT)
-        effect = contrast_of(fit, part.name, at, middle, BAND, of)
-        return Drawn(
-            part.name,
-            _curve(effect, part.name, log, own.marks, f"against {number(middle)}, the median"),
-            _spread(effect.estimate),
-        )
-    levels = [str(level) for level in (part.levels or () if isinstance(part, Column) else part.factors[0][1])]
+        return _line(fit, part, of, own)
+    if isinstance(part, Column) or not (part.variables or len(part.factors) == 2):
+        return _factor(fit, part, of, own)
+    if not part.variables and part.levels > CELLS**2:
+        return None
+    effect = contrast_of(fit, part.name, None, None, BAND, of)
+    if len(part.inputs) == 1:
+        figure = _curve(effect, part.inputs[0], log, own.marks if own else ())
+    elif part.variables and part.factors:
+        figure = _by_level(effect, part.inputs, log)
+    elif part.variables:
+        axes = [np.unique(x) for x in effect.x]
+        figure = _heat(part.name, part.inputs, [[number(float(x), 2) for x in axis] for axis in axes], effect, log)
+    else:
+        names = [[str(level) for level in levels] for _, levels in part.factors]
+        figure = _heat(part.name, part.inputs, names, effect, log)
+    return Drawn(part.name, figure, _spread(effect.estimate))
+
+
+def _line(fit: "Fit", column: Column, of: str, own: "Described | None") -> Drawn | None:
+    """A column as it is, against its median."""
+    if own is None or own.quantiles is None:
+        return None
+    low, middle, high = own.quantiles
+    at = np.array([low, high]) if own.distinct == 2 else np.linspace(low, high, STRAIGHT)
+    effect = contrast_of(fit, column.name, at, middle, BAND, of)
+    figure = _curve(effect, column.name, is_log(fit, of), own.marks, f"against {number(middle)}, the median")
+    return Drawn(column.name, figure, _spread(effect.estimate))
+
+
+def _factor(fit: "Fit", part: Column | Part, of: str, own: "Described | None") -> Drawn:
+    """Levels against their average over the rows, or over the levels where it is not known how many rows each has."""
+    name, known = (part.name, part.levels or ()) if isinstance(part, Column) else part.factors[0]
+    levels = [str(level) for level in known]
     counts = dict(own.levels) if own is not None else {}
     shares = np.array([counts.get(level, 0) for level in levels], float)
     average = "the rows" if shares.sum() else "the levels"
     shares = shares / shares.sum() if shares.sum() else np.full(len(levels), 1 / len(levels))
     effect = contrast_of(fit, part.name, None, shares, BAND, of)
-    name = part.name if isinstance(part, Column) else part.inputs[0]
-    return Drawn(
-        part.name, _levels(effect, name, levels, average, log), float(np.sqrt(shares @ effect.estimate**2)) * 3
-    )
+    reach = SPREAD * float(np.sqrt(shares @ effect.estimate**2))
+    return Drawn(part.name, _levels(effect, name, levels, average, is_log(fit, of)), reach)
 
 
 def _spread(values: Numbers) -> float:
@@ -238,8 +241,9 @@ def _by_level(effect: Effect, inputs: tuple[str, ...], log: bool) -> Figure:
     )
 
 
-def _heat(title: str, inputs: tuple[str, ...], names: list[list[str]], grid: Numbers, log: bool) -> Figure:
+def _heat(title: str, inputs: tuple[str, ...], names: list[list[str]], effect: Effect, log: bool) -> Figure:
     """Red is more, blue is less; the stronger, the further."""
+    grid = effect.estimate.reshape(len(names[0]), len(names[1]))
     (rows, columns), most = grid.shape, float(np.abs(grid).max()) or 1.0
     every = -(-rows * max(map(len, names[0])) // 40)
     up = -(-columns // 10)
@@ -272,6 +276,4 @@ def _heat(title: str, inputs: tuple[str, ...], names: list[list[str]], grid: Num
 
 
 def _cell(inputs: tuple[str, ...], names: list[list[str]], i: int, j: int) -> str:
-    from html import escape
-
     return escape(f"{inputs[0]} {names[0][i]}, {inputs[1]} {names[1][j]}")

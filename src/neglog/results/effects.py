@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 POINTS = 100  # of a curve
 SQUARE = 30  # points of a surface, each way
 DRAWS = 10_000  # for simultaneous bands
+TOGETHER = 1000  # levels whose covariance is looked at as a whole
 LISTED = 60  # levels that a table has
 
 
@@ -240,7 +241,10 @@ def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str
     """
     part, places = _part(fit.schema, name)
     x, points = _points(part, at)
+    if isinstance(x, list) and len(x) > TOGETHER:
+        return _apart(fit, part, x, places, base, level, of)
     matrix = _matrix(fit.schema, part, points)
+    places = places[: matrix.shape[1]]  # without that of where a column has no value
     if base is not None and isinstance(x, list):
         matrix = matrix - np.asarray(base, float) @ matrix
     elif base is not None:
@@ -250,6 +254,17 @@ def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str
     spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
     reach = float(special.ndtri(0.5 + 0.5 * level)) * spread
     return Effect(name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
+
+
+def _apart(fit: "Fit", part: Any, x: Any, places: Numbers, base: Any, level: float, of: str) -> Effect:
+    """Of levels so many that their average is known far better than each, by their own errors."""
+    output = ["location", *fit.noise.modelled].index(of)
+    coef = np.asarray(fit.outputs[1][output])[places]
+    own = coef, fit._information.coefficients[output][places]
+    coef, errors = (np.append(np.zeros(len(x) - len(values)), values) for values in own)  # 0 of the reference
+    estimate = coef - (0.0 if base is None else np.asarray(base, float) @ coef)
+    reach = float(special.ndtri(0.5 + 0.5 * level)) * errors
+    return Effect(part.name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
 
 
 def _predicted(fit: "Fit", places: Numbers, of: str) -> tuple[Numbers, Numbers]:
