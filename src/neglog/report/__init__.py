@@ -53,6 +53,7 @@ def render(comparison: "Comparison", *, command: str = "", made: datetime | None
         comparison=comparison,
         answer=head.sentences(comparison),
         badges=head.badges(comparison),
+        of_call=head.of_call(comparison),
         sections=list(_sections(comparison, command, made or datetime.now(UTC))),
         colours=COLOURS,
     )

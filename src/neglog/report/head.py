@@ -63,6 +63,14 @@ def sentences(comparison: "Comparison") -> list[str]:
     return said
 
 
+def of_call(comparison: "Comparison") -> str:
+    """What the call gives: of a mixture only a part."""
+    parts = comparison.scores[0].parts
+    if not parts:
+        return "The best law"
+    return f"{parts[0][1]:.0%} of the mixture; the comparison has all of it as its model"
+
+
 def badges(comparison: "Comparison") -> list[Badge]:
     """Calibrated? A leak? A tie? Converged?"""
     best = comparison.scores[0]

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from neglog.report.drawing import number
-from neglog.report.head import readable
+from neglog.report.head import of_call, readable
 from neglog.report.page import Section, Table
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def refused(comparison: "Comparison") -> Iterator[Section]:
 def making(comparison: "Comparison", command: str, made: datetime) -> Section:
     """What makes the page again, and with what it was made."""
     code = [("The page", command)] if command else []
-    code.append(("The best law", comparison.call))
+    code.append((of_call(comparison), comparison.call))
     score = readable(comparison)
     if score is not comparison.scores[0]:
         code.append(("The best that can be read", comparison.call_of(score)))
