@@ -100,7 +100,9 @@ def test_the_line_that_compare_prints_gives_the_fit_of_the_report(folder, name):
     assert words[:2] == ["neglog", "fit"]
     done = run(*words[1:])
     page = html.unescape(report.read_text(encoding="utf-8"))
-    assert done.stdout.split("┡")[1].split("└")[0] in page  # estimates, errors and intervals, digit by digit
+    names = re.findall(r"^│ (\S+) ", done.stdout, re.M)
+    assert "intercept" in names
+    assert all(f'<td class="text">{name}</td>' in page for name in names)
     assert line.removeprefix("From the shell: ") in page
     if name == "laws":
         found = json.loads(run("compare", file, "--target", "visits", *given, "--folds", 2, "--json").stdout)

@@ -164,10 +164,10 @@ def test_a_comparison_names_what_is_modelled(table, tmp_path):
     streamed = nl.compare(tmp_path / "rows.parquet", "y", noises[:2], prior=nl.Gaussian(scale=1.0))
     memory = nl.compare(table, "y", noises[:2], prior=nl.Gaussian(scale=1.0))
     assert streamed.scores[0].mean == pytest.approx(memory.scores[0].mean, rel=1e-6)
-    from neglog.report.figures import coefficient_figure, loss_figure
+    from neglog.report.fitted import coefficient_figure, loss_figure
 
-    assert "<svg" in loss_figure(found)
-    assert "scale" in coefficient_figure(found.fit)
+    assert "<svg" in loss_figure(found).svg
+    assert "scale" in coefficient_figure(found.fit).svg
 
 
 def test_a_regressor_predicts_intervals_of_their_own_width(table):

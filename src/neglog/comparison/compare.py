@@ -20,6 +20,7 @@ from neglog.comparison.compare_in_pieces import (
 )
 from neglog.comparison.comparison import Comparison, Score
 from neglog.comparison.conditional import uneven
+from neglog.comparison.described import described
 from neglog.comparison.leaks import identifiers, leaks, perfection
 from neglog.comparison.recipes import Recipe, recipe_of
 from neglog.comparison.recognised import looks_like_grades, recognised
@@ -135,6 +136,7 @@ def compare(
     else:
         asked_for = (asked, structures, by)
         found = _compared_table(X, y, noises, prior, given, settings, folds, seed, progress, asked_for)
+    found.seed = seed
     found.recipe = replace(recipe, prior=found.prior, linear=found.recipe.linear)
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     found.target = _target_name(ends_of(asked)["y"])
@@ -229,6 +231,8 @@ def _compared_table(
     found.recipe = Recipe(linear=linear)
     target_name = _target_name(ends_of(y)["y"])
     found.leaks = leaks(counted.design, _numbers(counted.y), target_name, numeric=not labels)
+    if not is_formula(name):
+        found.columns = described(features_of(design if design.schema.terms is None else read(None, {})[0]))
     found.fit.notes += identifiers(design)
     if design.schema.terms is None:
         found.fit.notes += doubts(counted.design, _numbers(counted.y), by=by)
@@ -285,6 +289,7 @@ def _compared_source(
     small = task.small
     design, seen, name = small.engine.design, small.target.points, _target_name(ends_of(y)["y"])
     found.leaks = leaks(design, seen, name, numeric=facts is not None)
+    found.columns = described(features_of(design)) if design.schema.terms is None else []
     found.fit.notes += identifiers(design)
     if facts is not None:
         found.fit.notes += recognised(facts, seen, design, name)

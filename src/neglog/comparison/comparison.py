@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neglog.comparison.conditional import Uneven
+from neglog.comparison.described import Described
 from neglog.comparison.recipes import Recipe
 from neglog.comparison.structures import LINEAR, STACK, TREES, Candidate
 from neglog.comparison.verdict import sentence, with_error
@@ -75,6 +76,8 @@ class Score:
     limit: str | None = None  # the noise that a fit came to, where a parameter went to its limit
     structure: str = LINEAR  # the shape of its prediction
     parts: list[tuple["Score", float]] = field(default_factory=list)  # of a mixture, with their shares
+    edges: Numbers | None = None  # of bins of y
+    expected: Numbers | None = None  # P(Y <= edge) under the laws of rows held out, on average
 
     @property
     def law(self) -> str:
@@ -152,6 +155,8 @@ class Comparison:
     command: str = ""  # of the command line, that gives `fit`
     uneven: list[Uneven] = field(default_factory=list)  # columns along which the best is wrong
     made: Callable[[], Any] | None = field(default=None, repr=False)  # the model, where that takes more fits
+    columns: list[Described] = field(default_factory=list)
+    seed: int | None = None
 
     @property
     def rows(self) -> int:

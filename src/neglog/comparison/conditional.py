@@ -24,6 +24,15 @@ SHOWN = 3
 
 
 @dataclass(frozen=True)
+class Bin:
+    """Rows that are alike in a column."""
+
+    where: str
+    rows: int
+    coverage: float
+
+
+@dataclass(frozen=True)
 class Uneven:
     """A column along which the law is wrong, and where most."""
 
@@ -34,6 +43,7 @@ class Uneven:
     of: str  # "location" or "spread"
     p: float  # after all columns were asked
     is_factor: bool
+    bins: tuple["Bin", ...] = ()  # of the whole column, to be drawn
 
     def sentence(self, score: "Score") -> str:
         """What is wrong, and which term would mend it."""
@@ -100,6 +110,7 @@ def _along(feature: Feature, z: Numbers, inside: Any, asked: int) -> Uneven | No
         of,
         p,
         feature.levels is not None,
+        tuple(Bin(names[k], int(counts[k]), float(covered[j])) for j, k in enumerate(kept)),
     )
 
 

@@ -14,6 +14,7 @@ from neglog.comparison.candidates import SAMPLE, lost
 from neglog.comparison.cells import scored
 from neglog.comparison.compare_in_pieces import CANNOT_FIT, TOL, no_chance, why_not
 from neglog.comparison.comparison import Score, standard_error, typical
+from neglog.comparison.described import bins_of
 from neglog.comparison.rows import Rows
 from neglog.comparison.splits import Splits
 from neglog.comparison.stacking import SMALL, shares_of, stacked
@@ -27,6 +28,7 @@ CARRIED = 4  # noises that go on to curves
 MANY = 100_000  # rows, of which only half as many do
 RICH = 2  # that go on to a modelled spread, and to trees
 STACKED = 4  # laws that are mixed
+DRAWN = 1000  # rows of each fold whose laws say what they expect of y as a whole
 CLEAR = 2.0  # standard errors by which a mixture has to be better than the best of its parts
 WORDS = {SMOOTH: "with curves", TREES: "with trees"}
 Anything = TypeVar("Anything")
@@ -50,6 +52,7 @@ class Search:
         self.seed, self.progress, self.refused, self.sample = seed, progress, refused, sample
         weight = rows.values["sample_weight"]
         self.weight = (np.ones(rows.count) if weight is None else weight)[splits.tested]
+        self.edges = bins_of(rows.y)
         self.scores: list[Score] = []
         self.stage, self.stages = 0, 1
 
@@ -133,7 +136,7 @@ class Search:
         scores = []
         for one in candidates:
             score = Score(one.name, one.noise, np.empty(count), np.empty(count), np.empty(count), self.weight)
-            score.structure = one.structure
+            score.structure, score.edges = one.structure, self.edges
             scores.append(score)
         for k, (train, test) in enumerate(self.splits.pairs):
             if not scores:
@@ -207,6 +210,9 @@ class Search:
             structure=STACK,
         )
         score.parts = [(parts[k], float(whole[k] / whole[kept].sum())) for k in kept]
+        score.edges = self.edges
+        if self.edges is not None:
+            score.expected = np.sum([share * np.asarray(part.expected) for part, share in score.parts], axis=0)
         self.scores.insert(0, score)
 
 
@@ -266,6 +272,14 @@ def score_fold(
         return
     score.nll[places], score.transform[places] = scored(law, test.y, width, rng)
     score.predicted[places] = law.point()
+    if score.edges is not None:
+        few = test.taken(slice(None, None, -(-test.count // DRAWN)))
+        beside = {name: few.values[name] for name in ("offset", "exposure")}
+        law = fitted.distribution(few.design_of(candidate), **beside)
+        weight = few.values["sample_weight"]
+        below = np.array([np.average(law.cdf(np.full(few.count, edge)), weights=weight) for edge in score.edges])
+        share = test.count / len(score.nll)
+        score.expected = share * below + (0.0 if score.expected is None else score.expected)
 
 
 def quiet(fitted: Callable[[], Anything]) -> Anything:

@@ -40,9 +40,9 @@ def sentence(comparison: "Comparison") -> str:
         parts.append(f"But its fit to all rows has to be looked at: {comparison.fit.message}")
     parts += _expected(comparison)
     parts += _prices(comparison)
-    if _uneven(best) and not comparison.leaks:  # which would have to go first
+    if is_uneven(best) and not comparison.leaks:  # which would have to go first
         parts.append(f"But it is not well calibrated (KS distance {best.ks:.3f}): {_hint(comparison)}.")
-    elif _left(best) and not comparison.leaks:
+    elif is_left(best) and not comparison.leaks:
         parts.append(f"A little is left to explain (KS distance {best.ks:.3f}): {_hint(comparison)}.")
     if comparison.uneven and not comparison.leaks:
         parts.append(f"Right on the whole is not right everywhere: {comparison.uneven[0].sentence(best)}.")
@@ -117,11 +117,12 @@ def _ranking(comparison: "Comparison") -> str:
     return text
 
 
-def _uneven(best: "Score") -> bool:
+def is_uneven(best: "Score") -> bool:
+    """Whether the spread is so uneven that intervals are wrong."""
     return not best.noise.of_classes and best.ks > 1.63 / np.sqrt(len(best.transform)) + UNEVEN
 
 
-def _left(best: "Score") -> bool:
+def is_left(best: "Score") -> bool:
     """Whether the spread is uneven by more than chance makes, and by enough to be seen."""
     return not best.noise.of_classes and best.ks > max(UNEVEN, 1.63 / np.sqrt(len(best.transform)))
 

@@ -38,6 +38,7 @@ class Changed(Composed):
 
     onto: Support  # what g maps to all numbers
     word: str  # g, as people write it
+    of_log = False  # whether g is the logarithm
     instead: str
 
     @classmethod
@@ -66,6 +67,7 @@ class Changed(Composed):
                 divided=traits.divided,
                 settled_by=traits.settled_by,
                 asks=traits.asks,
+                of_log=cls.of_log,
                 predicts=traits.predicts.replace("{y}", f"{cls.word} {{y}}"),
             ),
         }
@@ -238,6 +240,7 @@ class Log(Changed):
 
     onto = POSITIVE_NUMBERS
     word = "log"
+    of_log = True
     instead = "Hurdle takes zeros too"
     summary = ("of log y", "")
 

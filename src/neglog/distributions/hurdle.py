@@ -53,6 +53,7 @@ class Hurdle(Composed):
             "otherwise": inside.otherwise if counts else "a Gaussian takes any number",
             "traits": Traits(
                 log_concave=() if counts else traits.log_concave,
+                of_log=traits.of_log,
                 predicts=f"{traits.predicts}, zeros apart",
                 separates=traits.separates,
             ),

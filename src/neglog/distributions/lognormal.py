@@ -39,7 +39,9 @@ class LogNormal(Noise):
 
     support = POSITIVE_NUMBERS
     otherwise = "a Tweedie noise takes zeros, a Gaussian any number"
-    traits = Traits(log_concave=("identity",), predicts="mean of log {y}", divided=True, settled_by="squares of logs")
+    traits = Traits(
+        log_concave=("identity",), predicts="mean of log {y}", of_log=True, divided=True, settled_by="squares of logs"
+    )
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})
     summary = ("squared log error", "")

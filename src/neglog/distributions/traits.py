@@ -11,6 +11,7 @@ class Traits:
     divided      the spread divides the loss by a dispersion, so that where the loss is least does not depend on it
     repeats      a row of precision p was observed p times: y is a rate, or a share of p trials
     predicts     what the location is, in words
+    of_log       the location is that of log y: what is added to it multiplies y
     settled_by   the accelerator that fits it (likelihood/accelerators.py); None for the solver that takes any noise
     separates    what is told apart where a likelihood has no maximum
     asks         the parameter that is the question, not an unknown: of several values each is a fit of its own
@@ -23,6 +24,7 @@ class Traits:
     divided: bool = False
     repeats: bool = False
     predicts: str = "mean of {y}"
+    of_log: bool = False
     settled_by: str | None = None
     separates: str = "the zeros from the others"
     asks: str | None = None

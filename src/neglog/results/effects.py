@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 POINTS = 100  # of a curve
 SQUARE = 30  # points of a surface, each way
 DRAWS = 10_000  # for simultaneous bands
+TOGETHER = 1000  # levels whose covariance is looked at as a whole
 
 
 @dataclass(frozen=True)
@@ -202,3 +203,52 @@ def _reach(matrix: Numbers, covariance: Numbers, spread: Numbers, level: float) 
     seen = spread > 0
     draws = np.random.default_rng(0).standard_normal((DRAWS, root.shape[1])) @ (matrix[seen] @ root).T
     return float(np.quantile(np.max(np.abs(draws) / spread[seen], axis=1, initial=0.0), level))
+
+
+def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str) -> Effect:
+    """An effect less that at a base: of numbers another value, of levels their shares, which make an average, or
+    nothing. Of two classes it is that on the log odds of the second.
+    """
+    part, places = _part(fit.schema, name)
+    x, points = _points(part, at)
+    if isinstance(x, list) and len(x) > TOGETHER:
+        return _apart(fit, part, x, places, base, level, of)
+    matrix = _matrix(fit.schema, part, points)
+    places = places[: matrix.shape[1]]  # without that of where a column has no value
+    if base is not None and isinstance(x, list):
+        matrix = matrix - np.asarray(base, float) @ matrix
+    elif base is not None:
+        matrix = matrix - _matrix(fit.schema, part, _points(part, base)[1])[0]
+    coef, covariance = _log_odds(fit, places) if fit.noise.of_classes else _predicted(fit, places, of)
+    estimate = matrix @ coef
+    spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
+    reach = float(special.ndtri(0.5 + 0.5 * level)) * spread
+    return Effect(name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
+
+
+def _apart(fit: "Fit", part: Any, x: Any, places: Numbers, base: Any, level: float, of: str) -> Effect:
+    """Of levels so many that their average is known far better than each, by their own errors."""
+    output = ["location", *fit.noise.modelled].index(of)
+    coef = np.asarray(fit.outputs[1][output])[places]
+    own = coef, fit._information.coefficients[output][places]
+    coef, errors = (np.append(np.zeros(len(x) - len(values)), values) for values in own)  # 0 of the reference
+    estimate = coef - (0.0 if base is None else np.asarray(base, float) @ coef)
+    reach = float(special.ndtri(0.5 + 0.5 * level)) * errors
+    return Effect(part.name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
+
+
+def _predicted(fit: "Fit", places: Numbers, of: str) -> tuple[Numbers, Numbers]:
+    """Coefficients of a predictor with their covariance."""
+    outputs = ["location", *fit.noise.modelled]
+    output = outputs.index(of)
+    return np.asarray(fit.outputs[1][output])[places], _covariance(fit, places, output, len(outputs))
+
+
+def _log_odds(fit: "Fit", places: Numbers) -> tuple[Numbers, Numbers]:
+    """The coefficients of the second class less those of the first, with their covariance."""
+    whole = np.asarray(fit._information.covariance)
+    own = core_places(fit.schema, fit.has_intercept)[places]
+    first, second = own, own + len(whole) // 2
+    covariance = whole[np.ix_(first, first)] + whole[np.ix_(second, second)]
+    covariance = covariance - whole[np.ix_(first, second)] - whole[np.ix_(second, first)]
+    return fit.outputs[1][1][places] - fit.outputs[1][0][places], covariance
