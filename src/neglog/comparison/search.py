@@ -30,6 +30,7 @@ RICH = 2  # that go on to a modelled spread, and to trees
 STACKED = 4  # laws that are mixed
 DRAWN = 1000  # rows of each fold whose laws say what they expect of y as a whole
 CLEAR = 2.0  # standard errors by which a mixture has to be better than the best of its parts
+WORTH = 0.002  # nats a row by which it has to be, too: it is several fits in the place of one
 WORDS = {SMOOTH: "with curves", TREES: "with trees"}
 Anything = TypeVar("Anything")
 
@@ -64,7 +65,7 @@ class Search:
             self._race(first, named=named)
         elif SMOOTH in structures:
             self._race([Candidate(noise, SMOOTH) for noise in noises], named=named)
-        if not self.scores and structures[0] != TREES:  # trees would take what no fit can
+        if not self.scores and tuple(structures) != (TREES,):  # trees would take what no fit can
             self.rows.design.check_finite()
             raise ValueError(why_not(self.refused))
         if LINEAR in structures and SMOOTH in structures:
@@ -193,7 +194,7 @@ class Search:
         nll = np.stack([score.nll for score in parts])
         mixed, shares = stacked(nll, self.weight, self.splits.fold)
         away = parts[0].nll - mixed
-        if not float(np.average(away, weights=self.weight)) > CLEAR * standard_error(away, self.weight):
+        if not float(np.average(away, weights=self.weight)) > max(WORTH, CLEAR * standard_error(away, self.weight)):
             return
         whole = shares_of(nll, self.weight)
         kept = [k for k in np.argsort(-whole) if whole[k] > SMALL]
