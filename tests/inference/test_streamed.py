@@ -347,7 +347,7 @@ def test_comparisons_are_those_of_memory(tmp_path, noise, missing):
     if missing == "drop":
         data.loc[5::9, "a"] = np.nan
     options = {"prior": nl.Gaussian(scale=1.0), "folds": 3, "missing": missing}
-    memory = nl.compare(data, "y", **options)
+    memory = nl.compare(data, "y", **options, structures="linear")
     streamed = nl.compare(written(data, tmp_path), "y", **options)
     assert (streamed.refused, streamed.resolution) == (memory.refused, memory.resolution)
     assert streamed.rows == memory.rows == len(data.dropna())

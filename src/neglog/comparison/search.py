@@ -76,7 +76,7 @@ class Search:
             candidates = self._carried(TREES, RICH) if self.scores else [Candidate(noise, TREES) for noise in noises]
             self._race([self._for_trees(one) for one in candidates], among=self.scores)
         alone = all(score.structure == TREES for score in self.scores)  # of which no fit could tell anything
-        if self.scores and (alone or (not named and self.rows.design.columns)):
+        if self.scores and (alone or (len(structures) > 1 and not named and self.rows.design.columns)):
             plain = self.scores[0].noise
             self._race([Candidate(plain.unmodelled() if plain.modelled else plain, CONSTANT)], named=True)
         if len(structures) > 1:

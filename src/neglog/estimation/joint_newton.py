@@ -199,7 +199,7 @@ def _values(own: Parameter, spread: float | None) -> Numbers:
 
 def edge_note(own: Parameter, noise: Any) -> str | None:
     """What to do about a search that ran to an end of the interval in which a parameter lies, where it has no value."""
-    end = at_edge(own, float(own.raw.raw(getattr(noise, own.name))))
+    end = None if own.within is None else at_edge(own, float(own.raw.raw(getattr(noise, own.name))))
     if end is None:
         return None
     return (
