@@ -340,8 +340,8 @@ class GroupedRows(Rows):
             out[rows] = np.einsum("ij,ij->i", away @ covariance.S, away) + D[codes]
         return out
 
-    def enough(self) -> int:
-        return 1
+    def enough(self) -> tuple[int, int]:
+        return 1, 1
 
 
 class _Squares:

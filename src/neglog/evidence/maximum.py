@@ -7,7 +7,8 @@ objective at its minimum and C its inverse, the log evidence is, up to a constan
 
 It is maximised in u = (log scales, raw parameters of the noise) by Newton's method. Slopes are exact: H depends on u
 also through where the minimum lies, which takes third derivatives of the nll of each row, times its leverage (Wood
-2011). Second derivatives leave out what these change of them, which costs a step or two.
+2011); of very many rows some tell these sums to more digits than a maximum needs. Second derivatives leave out what
+these change of them, which costs a step or two.
 """
 
 from dataclasses import replace
@@ -139,7 +140,7 @@ class Maximum:
             )
         gone = np.zeros(len(u), bool)  # scales that are 0
         faint = np.full(self.scales, FAINT[0])
-        some = self.rows.enough()  # rows that show where it goes, as long as it is far
+        some, fine = self.rows.enough()  # rows that show where it goes, as long as it is far, and in the end
         while self.steps < STEPS:
             third = self.rows.third(state, some)
             slopes = self.slopes(state, third)
@@ -154,8 +155,8 @@ class Maximum:
                 continue
             free, before = np.flatnonzero(~gone), self.gain
             step, self.gain = _newton(self.curvature(state)[np.ix_(free, free)], slopes[free])
-            if some > 1 and self.gain < NEAR:
-                some, self.gain = 1, before
+            if some > fine and self.gain < NEAR:
+                some, self.gain = fine, before
                 continue
             if self.gain < enough:
                 break
@@ -170,8 +171,8 @@ class Maximum:
             if many:
                 self.rows.tol = max(self.task.tol, LOOSE * min(1.0, gain**0.5))
             following = self._along(state, ahead, gain, third, AHEAD // 2)
-            if following is None and some > 1:  # some of the rows showed the wrong way
-                some, self.gain = 1, before
+            if following is None and some > fine:  # some of the rows showed the wrong way
+                some, self.gain = fine, before
                 continue
             if following is None:  # or only as far as second derivatives say
                 ahead = np.zeros(len(u))

@@ -18,6 +18,7 @@ from neglog.solvers.penalty import Penalty
 from neglog.typing import Numbers
 
 ROUGHLY = 10_000  # rows that show third derivatives well enough before
+FINELY = 100_000  # rows that do so at the end: the slopes of log scales are then right to a hundredth
 AT_ONCE = 1 << 16  # rows
 DIFFERENCE = 0.02  # standard deviations of a row, for third derivatives as differences of second ones
 
@@ -86,9 +87,10 @@ class Rows:
         factor = self.task.target.total() / near.total
         return replace(near, sums=replace(near.sums, curvature=factor * near.sums.curvature), of_some=True)
 
-    def enough(self) -> int:
-        """The distance of rows that show third derivatives well enough, while the maximum is far."""
-        return 1 if self.task.engine.streamed else max(1, self.task.engine.rows // ROUGHLY)
+    def enough(self) -> tuple[int, int]:
+        """The distances of rows that show third derivatives well enough, while the maximum is far and where it ends."""
+        rows = 0 if self.task.engine.streamed else self.task.engine.rows
+        return max(1, rows // ROUGHLY), max(1, rows // FINELY)
 
     def information(self, theta: Numbers, v: Numbers) -> Numbers | None:
         """What takes the place of a curvature that jumps, in the evidence."""
@@ -277,8 +279,8 @@ class Squares(Rows):
     def minimum(self, penalty: Penalty, v: Numbers, near: State | None) -> Answer:
         return self.fit(penalty, v, near).answer
 
-    def enough(self) -> int:
-        return 1
+    def enough(self) -> tuple[int, int]:
+        return 1, 1
 
     def third(self, state: State, some: int) -> tuple[Numbers, Numbers]:
         """The curvature knows the scale alone."""
