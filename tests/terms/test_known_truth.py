@@ -119,3 +119,16 @@ def test_interactions_are_found(kind):
     assert fit.converged
     assert np.sqrt(np.mean((fit.predict(table) - truth) ** 2)) < 0.1
     assert fit.noise.scale == pytest.approx(0.3, rel=0.05)
+
+
+@pytest.mark.parametrize("scale", ["model", nl.terms("z"), nl.terms(nl.smooth("z"))], ids=repr)
+def test_a_modelled_scale_is_found_under_a_curvature_that_jumps(scale):
+    rng = np.random.default_rng(8)
+    table = pd.DataFrame({"x": rng.uniform(-1, 1, 4000), "z": rng.normal(size=4000)})
+    law = nl.Huber(scale=np.exp(0.4 * table.z.to_numpy())).given(np.sin(3 * table.x.to_numpy()))
+    table["y"] = law.sample(rng=rng)
+    fit = nl.fit(table, "y", nl.Huber(scale=scale), terms=[nl.smooth("x"), "z"])
+    own = fit.predictors["scale"]
+    slope = own.coef[own.names.index("z")]
+    assert slope == pytest.approx(0.4, abs=0.05)
+    assert fit.effect("x", at=[0.5]).estimate[0] == pytest.approx(np.sin(1.5), abs=0.15)
