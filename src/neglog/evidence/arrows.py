@@ -92,23 +92,12 @@ class BlockArrow(Arrow):
     """B is (levels, predictions, others), D (levels, predictions, predictions), and `levels` (levels, predictions)."""
 
 
-@dataclass(frozen=True)
-class BlockCovariance:
-    """The inverse of such a matrix."""
-
-    S: Numbers  # the inverse of the Schur complement
-    F: Numbers
-    D: Numbers  # the inverses of the blocks
-    others: Numbers
-    levels: Numbers
+class BlockCovariance(ArrowCovariance):
+    """The inverse of such a matrix: D holds the inverses of the blocks."""
 
     @property
     def _spread(self) -> Numbers:
         return np.tensordot(self.F, self.S, 1)  # at once, where @ multiplies level by level
-
-    def part(self, count: int) -> Numbers:
-        """Of the first of the others."""
-        return self.S[:count, :count]
 
     def diagonal(self) -> Numbers:
         """The variances."""
