@@ -1,5 +1,5 @@
 """Parameters beside the location with terms of their own (own_terms.json): columns as they are against glmmTMB, curves
-against mgcv's gaulss.
+against mgcv's gaulss, gammals and ziplss.
 
 Two published fits are not compared: lmls' of `abdom`, whose rows are in no package here; and those of B-splines (mgcv's
 "bs") that statsmodels stores for `autos`: their curves are other functions, without natural ends and with another
@@ -51,32 +51,55 @@ def case(request: pytest.FixtureRequest) -> dict[str, Any]:
     return request.param
 
 
+def own_noise(case: dict[str, Any], size: int) -> Any:
+    """The noise whose parameter beside the location mgcv models, too: as one number where the curve has no size."""
+    own = nl.terms(nl.smooth("own", size=size)) if size else None
+    match case["noise"]:
+        case "Gaussian":
+            return nl.Gaussian(scale=own)
+        case "Gamma":
+            return nl.Gamma(shape=own)
+        case "Hurdle":
+            return nl.Hurdle(nl.Poisson(), p=own)
+    raise ValueError(case["noise"])
+
+
+def rows_of(noise: str, law: Any) -> tuple[Any, Any]:
+    """What mgcv gives of a row: its location, by the link, and a log beside it."""
+    match noise:
+        case "Gaussian":
+            return law.loc, np.log(law.scale)
+        case "Gamma":
+            return np.log(law.parameters["mean"]), -np.log(law.shape)
+        case "Hurdle":
+            return np.log(law.parameters["mean"]), np.log(law.p)
+    raise ValueError(noise)
+
+
 @pytest.fixture(scope="module")
 def fit(case: dict[str, Any]) -> Any:
     size, own = (int(value) for value in case["sizes"])
     # the same column twice, since a curve of it is one term, whatever its size
     table = pd.DataFrame(case["columns"]).assign(own=case["columns"][case["x"]])
-    noise = nl.Gaussian(scale=nl.terms(nl.smooth("own", size=own)))
-    return nl.fit(table, case["y"], noise, terms=[nl.smooth(case["x"], size=size)], tol=1e-9)
+    return nl.fit(table, case["y"], own_noise(case, own), terms=[nl.smooth(case["x"], size=size)], tol=1e-9)
 
 
-def test_curves_of_gaulss(case: dict[str, Any], fit: Any) -> None:
+def test_curves_of_mgcv(case: dict[str, Any], fit: Any) -> None:
     assert fit.converged, fit.message
     table = pd.DataFrame(case["columns"]).assign(own=case["columns"][case["x"]])
-    law = fit.distribution(table)
-    size = np.ptp(case["location"])
-    np.testing.assert_allclose(law.loc, case["location"], atol=1e-3 * size)
-    np.testing.assert_allclose(np.log(law.scale), case["log scale"], atol=2e-3)
+    location, other = rows_of(case["noise"], fit.distribution(table))
+    np.testing.assert_allclose(location, case["location"], atol=1e-3 * np.ptp(case["location"]))
+    np.testing.assert_allclose(other, case["other"], atol=2e-3)
     assert fit.log_likelihood == pytest.approx(case["loglik"], abs=2e-2)
-    found = [fit.terms[0].effective, fit.predictors["scale"].terms[0].effective]
+    found = [predictor.terms[0].effective for predictor in fit.predictors.values() if predictor.terms]
     np.testing.assert_allclose(found, case["edf"], rtol=2e-3)
 
 
-def test_scales_of_gaulss(case: dict[str, Any], fit: Any) -> None:
+def test_scales_of_mgcv(case: dict[str, Any], fit: Any) -> None:
     """As penalties of the integral of f''^2."""
-    terms = {"location": fit.terms[0], "scale": fit.predictors["scale"].terms[0]}
+    terms = [predictor.terms[0] for predictor in fit.predictors.values() if predictor.terms]
     found = []
-    for part, term in zip(fit.schema.parts, terms.values(), strict=True):
+    for part, term in zip(fit.schema.parts, terms, strict=True):
         spline = part.variables[0].spline
         found.append(1 / (term.scale**2 * (spline.turn[:, 1] @ _bending(np.array(spline.knots)) @ spline.turn[:, 1])))
     np.testing.assert_allclose(np.log(found), np.log(case["lambda"]), atol=2e-2)
