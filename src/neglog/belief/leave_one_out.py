@@ -7,17 +7,15 @@ exact where the rest of the objective is quadratic, as for ridge regression.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from neglog.belief.posterior import refuse_improper, row_chunks
+from neglog.belief.row_slopes import RowSlopes, row_slopes
 from neglog.belief.standard_errors import inverse
 from neglog.distributions.lazy import special
 from neglog.engines.blas import one_blas_thread
-from neglog.likelihood.accelerated import Classes
-from neglog.likelihood.joint import Joint, by_pairs
-from neglog.likelihood.modelled import Modelled
+from neglog.likelihood.joint import Joint
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
@@ -72,7 +70,7 @@ def leave_one_out(joint: Joint) -> LeaveOneOut:
     target = joint.target(joint.start)
     free = np.append(_moving(joint.task, joint.answer), np.ones(len(joint.names), bool))
     spread = np.nan_to_num(inverse(joint.curvature().matrix, free, pseudo=True), nan=0.0)
-    rows = _class_rows(joint, target) if isinstance(target, Classes) else _rows(joint, target)
+    rows = row_slopes(joint, target)
     return _with_idle(whole, _held_out(joint, spread, rows, target))
 
 
@@ -114,59 +112,7 @@ def _without_zeros(joint: Joint) -> Joint:
     return Joint(smaller, replace(answer, theta=answer.theta[inside], engine=engine, penalty=smaller.penalty))
 
 
-@dataclass
-class Rows:
-    """Gradient and second derivatives of each row in (eta, v), and its nll there as a function of the two."""
-
-    eta: Numbers  # (rows, r), r = 1, the number of classes, or one more than what is modelled
-    gradient: Numbers  # (rows, r + m)
-    curvature: Numbers  # (rows, r + m, r + m)
-    nll: Any  # of (eta, v), both with a row per row
-    bend: Any  # the curvature in eta there, or None for classes
-
-
-def _rows(joint: Joint, target: Target) -> Rows:
-    eta, m = joint.eta(joint.answer.theta), len(joint.names)
-    several = eta.ndim > 1
-    if m or several:
-        first, second = _jointly(joint, target, eta)
-    else:
-        gradient, hessian = target.row_slopes(target.noise, eta)
-        first, second = gradient[:, None], hessian[:, None, None]
-
-    def nll(at: Numbers, values: Numbers) -> Numbers:
-        noise = joint.noise(values) if m else target.noise
-        return target.rows_nll(noise, at if several else at[:, 0], target.p, target.raw)
-
-    def bend(at: Numbers) -> Numbers:
-        return target.row_slopes(target.noise, at if several else at[:, 0])[1]
-
-    return Rows(eta if several else eta[:, None], first, second, nll, bend)
-
-
-def _jointly(joint: Joint, target: Target, eta: Numbers) -> tuple[Numbers, Numbers]:
-    """Slopes and second derivatives of each row in (eta, v)."""
-    noise, modelled = target.noise, target.noise.modelled
-    if isinstance(target, Modelled):
-        slopes, pairs = target.derivatives(noise, eta)
-    else:
-        _, slopes, pairs = noise.with_precision(target.p).joint(target.raw, eta, curvature=True)
-    places = [own.name for own in noise.beside_location()]
-    found = [*(places.index(name) for name in modelled), *joint.task.target.places()]
-    chosen = [0, *(1 + place for place in found)]
-    first = np.stack([slopes[k] for k in chosen], axis=-1)
-    return first, by_pairs(pairs, chosen)
-
-
-def _class_rows(joint: Joint, target: Target) -> Rows:
-    eta = joint.eta(joint.answer.theta)
-    p = special.softmax(eta, axis=1)
-    hits = target.y.astype(int)[:, None] == np.arange(eta.shape[1])
-    second = p[:, :, None] * (np.eye(eta.shape[1]) - p[:, None, :])
-    return Rows(eta, p - hits, second, lambda at, _: target.rows_nll(target.noise, at, None, target.y), None)
-
-
-def _held_out(joint: Joint, spread: Numbers, rows: Rows, target: Target) -> LeaveOneOut:
+def _held_out(joint: Joint, spread: Numbers, rows: RowSlopes, target: Target) -> LeaveOneOut:
     engine = joint.answer.engine
     columns, r = engine.columns, rows.eta.shape[1]
     n, size = r * columns, rows.gradient.shape[1]
