@@ -22,6 +22,7 @@ LAYERS = [
     "belief",
     "estimation",
     "evidence",
+    "testing",
     "export",
     "results",
     "fitting",

@@ -37,25 +37,37 @@ def information_of(task: Task, answer: Answer) -> Information:
 
 
 def _information_of(task: Task, answer: Answer) -> Information:
-    joint, n = Joint(task, answer), len(answer.theta)
-    covariance = _covariance(joint)
+    joint = Joint(task, answer)
+    return errors_of(joint, task, with_drift(answer, posterior_covariance(joint)))
+
+
+def errors_of(joint: Joint, task: Task, covariance: Numbers) -> Information:
+    """The standard errors that belong to a covariance of coefficients and raw parameters."""
+    answer, n = joint.answer, len(joint.answer.theta)
     noise = joint.task.target.errors(answer.noise, _of_noise(joint, covariance))
     if answer.at_limit:  # of a parameter at its limit nothing is known but that
         noise = {name: noise.get(name, np.nan) for name in task.target.open}
-    whole = covariance[:n, :n] if answer.drift is None else covariance[:n, :n] + answer.drift @ answer.drift.T
-    coefficients, intercepts = _public_errors(task, whole)
-    return Information(coefficients, intercepts, noise, whole)
+    coefficients, intercepts = _public_errors(task, covariance[:n, :n])
+    return Information(coefficients, intercepts, noise, covariance[:n, :n])
+
+
+def with_drift(answer: Answer, covariance: Numbers) -> Numbers:
+    """With what scales of terms leave open, where they were learned."""
+    if answer.drift is None:
+        return covariance
+    covariance, n = covariance.copy(), len(answer.theta)
+    covariance[:n, :n] += answer.drift @ answer.drift.T
+    return covariance
 
 
 @one_blas_thread
-def shifted_noise_errors(task: Task, answer: Answer, shift: Numbers) -> dict[str, float]:
+def shifted_noise_errors(joint: Joint, covariance: Numbers, shift: Numbers) -> dict[str, float]:
     """Of what a noise estimates in the place of an intercept, less these parts of the coefficients of the columns."""
     with np.errstate(all="ignore"):
-        joint = Joint(task, answer)
-        return joint.task.target.errors(answer.noise, _of_noise(joint, _covariance(joint), shift))
+        return joint.task.target.errors(joint.answer.noise, _of_noise(joint, covariance, shift))
 
 
-def _covariance(joint: Joint) -> Numbers:
+def posterior_covariance(joint: Joint) -> Numbers:
     """Of coefficients and raw parameters; unknown where there is no maximum."""
     answer = joint.answer
     if answer.degenerate:

@@ -20,6 +20,7 @@ from neglog.typing import Numbers
 
 DAY = 86_400e6  # microseconds
 NUMBER = "(number of the row)"
+CLUSTERS = ("cluster", "second cluster")  # arguments whose values are labels, and stay what they are
 
 
 class Rows(NamedTuple):
@@ -73,6 +74,8 @@ class Encoder:
         return table.filter(kept), numbers[kept]
 
     def _value(self, column: Any, what: str) -> Numbers:
+        if what in CLUSTERS:
+            return labels_of(column)
         if what == "y" and self.classes is not None and not self.encoded:
             return codes_of(column, self.classes).astype(np.float64)
         return np.ascontiguousarray(numbers_of(column), np.float64)
@@ -121,6 +124,18 @@ def numbers_of(column: Any) -> Numbers:
         column = column.cast(pa.float64()).fill_null(np.nan)
     values: Numbers = np.from_dlpack(column)  # to_numpy would import pandas first
     return values
+
+
+def labels_of(column: Any) -> NDArray[Any]:
+    """A column of labels, as Python has them."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    labels = np.array([*column.dictionary.to_pylist(), None], object)
+    return np.asarray(labels[column.indices.fill_null(len(labels) - 1).to_numpy(zero_copy_only=False)])
 
 
 def days_of(column: Any) -> Numbers:

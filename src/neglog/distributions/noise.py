@@ -194,6 +194,13 @@ class Noise(Distribution):
         return self.traits.smooth
 
     @property
+    def has_few_row_law(self) -> bool:
+        """Whether estimates over their errors follow Student's t when rows are few: y or its logarithm lies around its
+        location at a distance that the spread multiplies, or the spread divides the loss.
+        """
+        return self.measure == "density" and (self.traits.divided or self.locations == (-np.inf, np.inf))
+
+    @property
     def log_concave(self) -> bool:
         """Whether the nll is convex in the raw prediction."""
         return self.link.name in self.traits.log_concave

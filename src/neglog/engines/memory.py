@@ -219,6 +219,16 @@ class Memory:
         squares.evaluate(np.zeros(self.columns), gradient, None, False, self.threads)
         return gradient
 
+    def gram(self, weight: Numbers) -> Numbers:
+        """X' diag(weight) X, in the core's order; weights may be negative."""
+        nothing = np.zeros(self.rows)
+        squares = _core.Problem(
+            self.table, "gaussian", "identity", nothing, np.ascontiguousarray(weight), None, (ONE,), None, False, 0.0, 1
+        )
+        gradient, gram = np.empty(self.columns), np.empty((self.columns, self.columns))
+        squares.evaluate(np.zeros(self.columns), gradient, gram, False, self.threads)
+        return gram
+
     def dense_columns(self, columns: Numbers) -> Numbers:
         """Some columns of a design whose blocks are all dense, less their centres."""
         blocks = [block.values for block in take_columns(self.design, columns).blocks if isinstance(block, Dense)]

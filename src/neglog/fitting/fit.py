@@ -157,7 +157,7 @@ def fit(
                     task.engine.design.check_finite()
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
-    result = FitOfRows(task, answer, prior, named)
+    result = FitOfRows(task, answer, prior, named, X if source is None and hasattr(X, "__getitem__") else None)
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result

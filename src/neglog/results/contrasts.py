@@ -7,17 +7,17 @@ every coefficient; the differences from them are known as well as in any other c
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neglog.belief.standard_errors import shifted_noise_errors
+from neglog.belief.standard_errors import Information, posterior_covariance, shifted_noise_errors
 from neglog.design.blocks import Codes
+from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
-    from neglog.belief.standard_errors import Information
     from neglog.results.fit import Fit
 
 
@@ -34,26 +34,29 @@ class Contrasts:
     noise: dict[str, float] = field(default_factory=dict)  # of what the noise estimates in the place of an intercept
 
 
-def contrasts_of(task: Task, answer: Answer, information: "Information") -> Contrasts | None:
+def contrasts_of(
+    task: Task, answer: Answer, information: Information, covariance: Numbers | None = None
+) -> Contrasts | None:
     """From the covariance of the coefficients; None where nothing would change: no factor has a coefficient for each
-    level beside an intercept, and there are no classes under a prior.
+    level beside an intercept, and there are no classes under a prior. `covariance` is that of coefficients and open
+    parameters, by default the posterior one.
     """
     engine = task.engine
     classes, outputs, columns = engine.loss.classes, engine.loss.outputs, engine.columns
     by_factor = list(_factors(task))
     if not by_factor and (classes == 1 or task.penalty.flat.all()):
         return None
-    covariance = information.covariance.reshape(outputs, columns, outputs, columns)
+    blocks = information.covariance.reshape(outputs, columns, outputs, columns)
     raw = np.array(information.coefficients, float)
     held = np.isnan(raw).any(axis=0)  # by the prior, at 0
     shares, factors = np.zeros(engine.design.columns), np.full(engine.design.columns, -1)
-    own = covariance[:, engine.places, :, engine.places]  # (columns, outputs, outputs)
+    own = blocks[:, engine.places, :, engine.places]  # (columns, outputs, outputs)
     for number, (levels, share) in enumerate(by_factor):
         if held[levels].any():  # which is the reference of the others
             continue
         shares[levels], factors[levels] = share, number
         places = engine.places[levels]
-        block = covariance[:, places][:, :, :, places].transpose(0, 2, 1, 3)  # (outputs, outputs, levels, levels)
+        block = blocks[:, places][:, :, :, places].transpose(0, 2, 1, 3)  # (outputs, outputs, levels, levels)
         along, across = block @ share, share @ block
         own[levels] += (((along @ share)[..., None] - along) - across).transpose(2, 0, 1)
     if classes == 1 and not shares.any():
@@ -63,8 +66,16 @@ def contrasts_of(task: Task, answer: Answer, information: "Information") -> Cont
         own = own - own.mean(axis=2, keepdims=True)
     errors = np.sqrt(np.maximum(own.diagonal(axis1=1, axis2=2).T, 0.0))
     errors[:, held] = raw[:, held]
-    noise = {} if task.target.noise.takes_intercept else shifted_noise_errors(task, answer, shares)
-    return Contrasts(shares, factors, errors, _intercept_errors(task, information.covariance, shares), noise)
+    intercepts = _intercept_errors(task, information.covariance, shares)
+    return Contrasts(shares, factors, errors, intercepts, _noise_errors(task, answer, covariance, shares))
+
+
+def _noise_errors(task: Task, answer: Answer, covariance: Numbers | None, shares: Numbers) -> dict[str, float]:
+    """Of what the noise estimates in the place of an intercept."""
+    if task.target.noise.takes_intercept:
+        return {}
+    joint = Joint(task, answer)
+    return shifted_noise_errors(joint, posterior_covariance(joint) if covariance is None else covariance, shares)
 
 
 def _factors(task: Task) -> Iterator[tuple[Numbers, Numbers]]:
@@ -126,15 +137,18 @@ class Shown:
     noise: dict[str, tuple[float, float]]  # estimate and error of each parameter that was estimated
 
 
-def shown(fit: "Fit", contrasts: bool = True) -> Shown:
+Errors = tuple[Information, Contrasts | None]  # of coefficients as they are, and as differences
+
+
+def shown(fit: "Fit", contrasts: bool = True, errors: Errors | None = None) -> Shown:
     """Estimates and errors, levels as differences from the mean of their factor and classes from that of all; or as
-    they are.
+    they are. The errors are by default those of the posterior.
     """
+    information, found = (fit._information, fit._contrasts) if errors is None else errors
+    found = found if contrasts else None
     intercepts, coefficients = fit.outputs
-    noise = {name: (fit.noise.number(name)[0], error) for name, error in fit.noise_standard_errors.items()}
-    found: Any = fit._contrasts if contrasts else None
+    noise = {name: (fit.noise.number(name)[0], error) for name, error in information.noise.items()}
     if found is None:
-        information = fit._information
         return Shown(intercepts, information.intercepts, coefficients, information.coefficients, noise)
     inside = found.factors >= 0
     less, count = coefficients.copy(), int(found.factors.max(initial=-1)) + 1

@@ -43,6 +43,8 @@ COMPUTED = (
     "nll",
     "penalty",
     "n_parameters",
+    "effective_parameters",
+    "residual_degrees",
     "d2",
     "_information",
     "_contrasts",
@@ -77,6 +79,8 @@ class Fit:
     nll: float
     penalty: float
     n_parameters: int
+    effective_parameters: float = np.nan  # of fits that were saved before it was: `n_parameters`
+    residual_degrees: float | None = None
     d2: float
     terms: Terms  # one record for each term: what it counts, and the scale of its prior
     _information: Information
@@ -126,14 +130,18 @@ class Fit:
         return -self.nll
 
     @property
+    def _counted(self) -> float:
+        return self.n_parameters if np.isnan(self.effective_parameters) else self.effective_parameters
+
+    @property
     def aic(self) -> float:
-        """Akaike's criterion, 2 nll + 2 per parameter."""
-        return 2 * self.nll + 2 * self.n_parameters
+        """Akaike's criterion, 2 nll + 2 per parameter, counted by what a prior leaves of it."""
+        return 2 * self.nll + 2 * self._counted
 
     @property
     def bic(self) -> float:
-        """Schwarz's criterion, 2 nll + log(number of rows) per parameter."""
-        return float(2 * self.nll + np.log(self.total_weight) * self.n_parameters)
+        """Schwarz's criterion, 2 nll + log(number of rows) per parameter, counted by what a prior leaves of it."""
+        return float(2 * self.nll + np.log(self.total_weight) * self._counted)
 
     @property
     def standard_errors(self) -> Numbers:
@@ -152,14 +160,26 @@ class Fit:
         """Of the estimated parameters of the noise, by name."""
         return self._information.noise
 
-    def summary(self, level: float = 0.95, contrasts: bool = True) -> Summary:
+    def summary(
+        self,
+        level: float = 0.95,
+        contrasts: bool = True,
+        *,
+        errors: str = "posterior",
+        cluster: Any = None,
+        tests: bool = False,
+    ) -> Summary:
         """Coefficients with standard errors and intervals, the noise, and the nats: a table that prints itself.
+
+        errors   and cluster are the kind and the clusters of `covariance`
+        tests    adds each estimate over its error, and the probability of one so far from 0 if there were nothing
 
         Where every level of a factor has a coefficient, as under a prior, only differences between levels are known
         well: they are shown less the mean of their factor over the rows, with the errors of these differences, and the
         intercept with it. contrasts=False shows the coefficients as they are.
         """
-        return Summary(self, level, contrasts)
+        spread = None if errors == "posterior" and cluster is None else self._spread(errors, cluster)
+        return Summary(self, level, contrasts, spread, tests)
 
     def effect(
         self, name: str, at: Any = None, *, level: float = 0.9, simultaneous: bool = False, of: str = "location"
@@ -191,7 +211,24 @@ class Fit:
     # ---- what needs the rows -----------------------------------------------------------------------------------------
 
     def _without_rows(self) -> NoReturn:
-        raise ValueError("a fit that was loaded or unpickled has no data; posterior and loo need those: fit again")
+        raise ValueError(
+            "a fit that was loaded or unpickled has no data; covariance, posterior and loo need those: fit again"
+        )
+
+    def _spread(self, kind: str, cluster: Any) -> Any:
+        """A covariance with what intervals and tests take of it, by the fit of the rows."""
+        self._without_rows()
+
+    def _errors_by(self, spread: Any) -> Any:
+        self._without_rows()
+
+    def covariance(self, kind: str = "posterior", cluster: Any = None, *, noise: bool = False) -> Any:
+        """The covariance of the coefficients, by the fit of the rows."""
+        self._without_rows()
+
+    def test(self, *hypotheses: str, errors: str = "posterior", cluster: Any = None) -> Any:
+        """Whether coefficients are 0, or stand to each other as is said, by the fit of the rows."""
+        self._without_rows()
 
     def posterior(self, method: str = "laplace", **options: Any) -> Any:
         """What is believed about coefficients and noise after the data, by the fit of the rows."""

@@ -8,17 +8,20 @@ import numpy as np
 from neglog.belief.leave_one_out import LeaveOneOut, leave_one_out
 from neglog.belief.nuts import nuts_posterior
 from neglog.belief.posterior import LaplacePosterior, Posterior
-from neglog.belief.standard_errors import Information, information_of
+from neglog.belief.standard_errors import Information, errors_of, information_of
 from neglog.distributions.base import Prior
 from neglog.distributions.censored import Cells
 from neglog.estimation.intercept_only import null_answer
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.messages import message_of
 from neglog.likelihood.task import Answer, Task, sample_nll
-from neglog.results.contrasts import Contrasts, contrasts_of
+from neglog.results.contrasts import Contrasts, Errors, contrasts_of
 from neglog.results.fit import Fit
 from neglog.results.predictor import Predictor
 from neglog.results.terms import Terms, terms_of
+from neglog.testing.covariance import Covariance, Spread, covariance_of, spread_of
+from neglog.testing.outcome import Outcome
+from neglog.testing.wald import wald
 from neglog.typing import Numbers
 
 
@@ -55,8 +58,11 @@ def sample_nats(task: Task, noise: Any, theta: Numbers, level: float | None) -> 
 class FitOfRows(Fit):
     """What `nl.fit` returns."""
 
-    def __init__(self, task: Task, answer: Answer, prior: Prior, named: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, task: Task, answer: Answer, prior: Prior, named: dict[str, str] | None = None, table: Any = None
+    ) -> None:
         self._task, self._answer, self.prior = task, answer, prior
+        self.table = table  # of which other columns may be asked for later, such as those of clusters
         intercepts, coefs = answer.engine.public(answer.theta)
         single = answer.engine.loss.classes == 1
         self.schema = answer.engine.design.schema
@@ -125,6 +131,28 @@ class FitOfRows(Fit):
         return free + len(task.target.open)
 
     @cached_property
+    def effective_parameters(self) -> float:
+        """`n_parameters`, each counted by the share that the data have in it beside the prior: the trace of the inverse
+        curvature of the objective times that of the nll.
+        """
+        penalty, answer = self._task.penalty, self._answer
+        if not penalty.bend.any():
+            return float(self.n_parameters)
+        held = penalty.flat | (answer.theta[: len(penalty.bend)] != penalty.kink)
+        counted = np.where(held & (penalty.bend > 0), self._effective - 1, 0.0)  # those that a prior draws to itself
+        return float(self.n_parameters + np.nansum(counted))
+
+    @cached_property
+    def residual_degrees(self) -> float | None:
+        """Rows less what the location takes of them, where the noise has a spread that they tell: the degrees of
+        freedom of Student's t. None where there is no such spread.
+        """
+        if not (self.noise.has_few_row_law and self.noise.spread in self._task.target.open):
+            return None
+        left = self.total_weight - (self.effective_parameters - len(self._task.target.open))
+        return left if left > 0 else None
+
+    @cached_property
     def total_weight(self) -> float:
         """The number of rows, each counted by its weight."""
         return self._task.target.total()
@@ -171,16 +199,20 @@ class FitOfRows(Fit):
 
     def _terms_of(self, output: int) -> Terms | None:
         answer, engine = self._answer, self._answer.engine
-        effective = answer.effective
-        if effective is None and output:
+        if answer.effective is None and output:
             return None
-        if effective is None:
-            with np.errstate(all="ignore"):  # of what is beyond the range of numbers nothing is known
-                effective = 1 - self._task.penalty.bend * self._information.covariance.diagonal()
-        rows = effective[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
+        rows = self._effective[: engine.coefficients].reshape(engine.loss.outputs, engine.columns)[:, engine.places]
         own = rows.sum(axis=0) if engine.loss.classes > 1 else rows[output]
         scales = [one for one in answer.scales if one.output in (-1, output)]
         return terms_of(self.schema, own, scales, ("location", *self.noise.modelled)[output])
+
+    @cached_property
+    def _effective(self) -> Numbers:
+        """What each coefficient counts beside its prior."""
+        if self._answer.effective is not None:
+            return self._answer.effective
+        with np.errstate(all="ignore"):  # of what is beyond the range of numbers nothing is known
+            return np.asarray(1 - self._task.penalty.bend * self._information.covariance.diagonal())
 
     @cached_property
     def _information(self) -> Information:
@@ -206,6 +238,51 @@ class FitOfRows(Fit):
     def _need_rows(self, why: str) -> None:
         if self._task.engine.streamed:
             raise ValueError(f'{why}, which must be in memory; use posterior("laplace"), or fit some of the rows')
+
+    def covariance(self, kind: str = "posterior", cluster: Any = None, *, noise: bool = False) -> Covariance:
+        """The covariance of intercept and coefficients, a matrix with names.
+
+        kind     "posterior": the inverse of the observed information, prior included
+                 "robust": what holds where the noise is wrong, by the slopes of the rows. That is "HC0"; for few rows
+                 "HC1" counts the coefficients, "HC2" and "HC3" enlarge each row by its leverage
+                 "cluster": what holds where the rows of a cluster are alike, times G / (G - 1) for G clusters and,
+                 where the rows tell the spread of the noise, (n - 1) / (n - k)
+                 "quasi": the posterior's times Pearson's dispersion, for noises without a spread such as Poisson
+        cluster  a label for each row, or the name of a column; two of them for errors that cluster in two ways
+        noise    with the raw parameters of the noise, such as its log scale
+
+        >>> import numpy as np, neglog as nl
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=200)
+        >>> fit = nl.fit(x[:, None], 2 * x + np.abs(x) * rng.normal(size=200), nl.Gaussian())
+        >>> fit.covariance().standard_errors.round(3), fit.covariance("HC3").standard_errors.round(3)
+        """
+        return covariance_of(self, kind, cluster, noise)
+
+    def test(self, *hypotheses: str, errors: str = "posterior", cluster: Any = None) -> Outcome:
+        """Whether coefficients are 0, or stand to each other as is said (Wald): all at once, and each by itself with
+        p values that know how many were asked (Holm).
+
+        hypotheses  names of coefficients, names of factors for all their levels, or equations: "age = 2 * income"
+        errors      and cluster are the kind and the clusters of `covariance`
+
+        >>> import numpy as np, neglog as nl, pyarrow as pa
+        >>> rng = np.random.default_rng(0)
+        >>> age, income = rng.normal(size=(2, 200))
+        >>> X = pa.table({"age": age, "income": income})
+        >>> fit = nl.fit(X, 0.5 * age + rng.normal(size=200), nl.Gaussian())
+        >>> found = fit.test("age", "income", "age = 2 * income")
+        >>> found.law, found.p < 0.001, found.adjusted.round(3)
+        """
+        return wald(self, hypotheses, errors, cluster)
+
+    def _spread(self, kind: str, cluster: Any) -> Spread:
+        return spread_of(self, kind, cluster)
+
+    def _errors_by(self, spread: Spread) -> Errors:
+        with np.errstate(all="ignore"):
+            information = errors_of(self._joint, self._task, spread.covariance)
+            return information, contrasts_of(self._task, self._answer, information, spread.covariance)
 
     def posterior(self, method: str = "laplace", **options: Any) -> Posterior:
         """What is believed about coefficients and noise after the data.

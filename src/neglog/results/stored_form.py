@@ -103,7 +103,11 @@ OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
             _list_of(_or_none(lambda x: isinstance(x, str) and x in FUNCTIONS)),
         ),
     },
-    "values": {"classes": ("an array", _is_array)},
+    "values": {
+        "classes": ("an array", _is_array),
+        "effective_parameters": ("a number", _is_number),
+        "residual_degrees": ("a number or null", _or_none(_is_number)),
+    },
     "contrasts": {"noise": ("numbers by name", _map_to(_is_number))},
 }
 SCALE = (

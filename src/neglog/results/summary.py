@@ -8,7 +8,8 @@ from neglog.design.design import Column, Gap
 from neglog.design.parts import Part
 from neglog.distributions.lazy import special
 from neglog.printing import as_text
-from neglog.results.contrasts import shown
+from neglog.results.contrasts import Shown, shown
+from neglog.testing.covariance import Spread, of_posterior
 
 if TYPE_CHECKING:
     from neglog.results.fit import Fit
@@ -22,34 +23,64 @@ class Summary:
     shown as they are.
     """
 
-    def __init__(self, fit: "Fit", level: float = 0.95, contrasts: bool = True) -> None:
+    def __init__(
+        self,
+        fit: "Fit",
+        level: float = 0.95,
+        contrasts: bool = True,
+        spread: Spread | None = None,
+        tests: bool = False,
+    ) -> None:
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, but is {level}")
         self.fit, self.level = fit, level
         self.contrasts = contrasts and fit._contrasts is not None
-        reach = float(special.ndtri(0.5 + 0.5 * level))
-        names, estimates, errors = _lines(fit, contrasts)
+        self.spread = of_posterior(fit) if spread is None else spread
+        values = shown(fit, contrasts, None if spread is None else fit._errors_by(spread))
+        names, estimates, errors = _lines(fit, values)
+        estimate, error = np.array(estimates), np.array(errors)
+        first = len(names) - len(values.noise)  # a column may be called like a parameter
+        error[:first] *= self.spread.widened
+        reach = self.spread.reach(level) * error
         self.table: dict[str, Any] = {
             "name": names,
-            "estimate": np.array(estimates),
-            "standard error": np.array(errors),
-            "lower": np.array(estimates) - reach * np.array(errors),
-            "upper": np.array(estimates) + reach * np.array(errors),
+            "estimate": estimate,
+            "standard error": error,
+            "lower": estimate - reach,
+            "upper": estimate + reach,
         }
-        first = len(names) - len(fit.noise_standard_errors)  # a column may be called like a parameter
-        for i, name in enumerate(names[first:], first):  # those on a log scale: the interval of the logarithm
-            if fit.noise.number(name)[1]:
-                with np.errstate(all="ignore"):  # of a scale that vanished
-                    factor = np.exp(reach * np.divide(errors[i], estimates[i]))
-                self.table["lower"][i], self.table["upper"][i] = estimates[i] / factor, estimates[i] * factor
+        for i, name in enumerate(names[first:], first):
+            self.table["lower"][i], self.table["upper"][i] = self._of_noise(name, estimate[i], error[i])
+        if tests:
+            with np.errstate(all="ignore"):
+                statistic = np.where(np.arange(len(names)) < first, estimate / error, np.nan)
+            self.table |= {self.spread.law: statistic, "p": self.spread.p_value(statistic)}
+
+    def _of_noise(self, name: str, estimate: float, error: float) -> tuple[float, float]:
+        """The interval of a parameter of the noise: of its logarithm, where it is positive, and of the scale of squares
+        that of chi-square.
+        """
+        fit, spread = self.fit, self.spread
+        with np.errstate(all="ignore"):  # of a scale that vanished
+            exact = spread.of_posterior and spread.degrees is not None and fit.noise.traits.settled_by == "squares"
+            if name == fit.noise.spread and exact:
+                tails = special.chdtri(spread.degrees, [0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level])
+                lower, upper = estimate * np.sqrt(fit.total_weight / tails)
+                return float(lower), float(upper)
+            reach = float(special.ndtri(0.5 + 0.5 * self.level)) * error
+            if not fit.noise.number(name)[1]:
+                return estimate - reach, estimate + reach
+            factor = np.exp(np.divide(reach, estimate))
+            return estimate / factor, estimate * factor
 
     @property
     def facts(self) -> dict[str, Any]:
         """The numbers that judge the whole fit."""
         fit = self.fit
+        counted = fit.n_parameters if fit.effective_parameters in (fit.n_parameters, None) else fit.effective_parameters
         return {
             "rows": fit.n_rows,
-            "parameters": fit.n_parameters,
+            "parameters": counted,
             "log likelihood": fit.log_likelihood,
             "penalty": fit.penalty,
             "AIC": fit.aic,
@@ -72,7 +103,7 @@ class Summary:
             caption_justify="left",
         )
         table.add_column("")
-        for column in ("estimate", "std. error", f"{percent} from", "to"):
+        for column in ("estimate", "std. error", f"{percent} from", "to", *list(self.table)[5:]):
             table.add_column(column, justify="right")
         for line in zip(*self.table.values(), strict=True):
             table.add_row(Text(line[0]), *(_short(value) for value in line[1:]))  # [..] would be markup in a str
@@ -86,6 +117,9 @@ class Summary:
                 yield Text(f"The prior of the coefficients of the {name} is {predictor.prior!r}.")
         if self.contrasts:
             yield _about(self.fit)
+        if self.spread.degrees is not None or self.spread.covariance is not None:
+            t = "" if self.spread.degrees is None else f"; intervals by Student's {self.spread.law}"
+            yield Text(f"Standard errors {self.spread.text}{t}.")
         yield from map(Text, self.fit.notes)
 
     def __str__(self) -> str:
@@ -126,7 +160,7 @@ def _right(fit: "Fit", predictor: str) -> list[str]:
     return [f"{name} ({count} levels)" if count else name for name, count in zip(names, counts, strict=True)]
 
 
-def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[float]]:
+def _lines(fit: "Fit", values: Shown) -> tuple[list[str], list[float], list[float]]:
     names: list[str] = []
     estimates: list[float] = []
     errors: list[float] = []
@@ -136,7 +170,6 @@ def _lines(fit: "Fit", contrasts: bool) -> tuple[list[str], list[float], list[fl
         estimates.append(float(estimate))
         errors.append(float(error))
 
-    values = shown(fit, contrasts)
     labels = [f"{label}: " for label in fit.classes] if fit.noise.of_classes else [""]
     labels += [f"{name}: " for name in fit.noise.modelled]
     for k, label in enumerate(labels):

@@ -5,14 +5,14 @@ all rows are sums of what they ask of a piece. Starts, and whatever else need no
 stays in memory.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from neglog.design.arrow import Encoder
+from neglog.design.arrow import CLUSTERS, Encoder
 from neglog.design.selection import take_rows
 from neglog.distributions.censored import cells_of
 from neglog.engines.blas import one_blas_thread
@@ -54,9 +54,10 @@ def fold_of(numbers: Any, count: int, seed: int = 0) -> Numbers:
 
 @dataclass
 class PieceTask(Task):
-    """The rows of one piece, with their numbers among all rows."""
+    """The rows of one piece, with their numbers among all rows, and what clusters they are in if anybody asks."""
 
     numbers: Any
+    labels: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ class Piecework:
         engine = Memory(
             design, target.y, target.weight, shift, target.loss, intercept=self.intercept, centre=self.centre
         ).on_one_thread()
-        return PieceTask(target, engine, Penalty.none(engine.width), 1.0, 1, numbers)
+        labels = tuple(values[what] for what in CLUSTERS if what in values)
+        return PieceTask(target, engine, Penalty.none(engine.width), 1.0, 1, numbers, labels)
 
     def _chosen(self, numbers: Any, weight: Numbers | None) -> Numbers:
         """Which rows are of the fold, and count: those of weight 0 touch nothing, whatever they hold."""
@@ -146,6 +148,15 @@ class Pieces:
     def without_columns(self) -> "Pieces":
         """Targets alone: a pass then reads little."""
         return replace(self, encoder=self.encoder.without_columns(), centre=np.zeros(0))
+
+    def with_clusters(self, names: Sequence[str]) -> "Pieces":
+        """With the labels in these columns beside each row."""
+        lost = [name for name in names if name not in self.source.types]
+        if lost:
+            cached = "; a cache holds only what the fit needs, so fit without one" if self.encoder.encoded else ""
+            raise ValueError(f"the rows have no column {', '.join(map(repr, lost))} that could tell clusters{cached}")
+        named = self.encoder.named | dict(zip(CLUSTERS, names, strict=False))
+        return replace(self, encoder=replace(self.encoder, named=named))
 
     def total(self, function: Callable[..., Any], target: Target, *arguments: Any) -> Any:
         """The sum of the function over all pieces: one pass."""
