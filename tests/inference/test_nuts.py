@@ -165,10 +165,20 @@ def test_an_interrupt_keeps_the_draws_so_far():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit.posterior("nuts", draws=100, progress=False)  # imports all it needs: an import is not to be interrupted
-    timer = threading.Timer(2.0, _thread.interrupt_main)
-    timer.start()
-    with pytest.warns(nl.SamplingWarning, match="interrupted"):
-        draws = fit.posterior("nuts", draws=200_000, tune=50, chains=2, rng=0, progress=False)
+    done = threading.Event()
+
+    def press():  # again, as people do: Python drops an interrupt that meets it in a finaliser
+        while not done.wait(2.0):
+            _thread.interrupt_main()
+
+    presser = threading.Thread(target=press)
+    presser.start()
+    try:
+        with pytest.warns(nl.SamplingWarning, match="interrupted"):
+            draws = fit.posterior("nuts", draws=200_000, tune=50, chains=2, rng=0, progress=False)
+    finally:
+        done.set()
+        presser.join()
     assert not draws.complete
     assert 0 < draws.draws.shape[1] < 200_000
     assert "interrupted" in repr(draws)

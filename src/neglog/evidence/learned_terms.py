@@ -80,7 +80,8 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: 
         answer.effective = 1 - task.penalty.bend * np.linalg.pinv(hessian, hermitian=True).diagonal()
         return _finished(task, answer, owned, [])
     search = {"all": Maximum, "groups": MaximumOfGroups}[integrated]
-    found = _learned(task, pulls, owned, unknown, search)[0]
+    found, value = _learned(task, pulls, owned, unknown, search)
+    found.answer.evidence = integrated, value
     if redundant.any():
         found.answer.notes.append(redundancy_note(task, redundant))
     return found
