@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neglog.belief.posterior import checked_level
 from neglog.belief.standard_errors import Information
 from neglog.design import beside, split
 from neglog.design.design import Design, Schema
@@ -31,6 +32,7 @@ from neglog.results.summary import Summary
 from neglog.results.terms import Terms
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.watching import watched
+from neglog.testing.intervals import Intervals
 from neglog.typing import Numbers
 
 STATED = ("noise", "prior", "schema", "notes", "named", "coef", "intercept", "_modelled", "converged", "n_iter")
@@ -181,6 +183,34 @@ class Fit:
         spread = None if errors == "posterior" and cluster is None else self._spread(errors, cluster)
         return Summary(self, level, contrasts, spread, tests)
 
+    def interval(
+        self,
+        level: float = 0.95,
+        method: str = "wald",
+        names: str | Sequence[str] | None = None,
+        *,
+        errors: str = "posterior",
+        cluster: Any = None,
+    ) -> Intervals:
+        """Intervals of intercept, coefficients and estimated parameters of the noise.
+
+        method   "wald": as far as standard errors go, by the normal law or Student's t, as in `summary`
+                 "profile": as far as a parameter can go, while all others are fitted again, until it has lost what the
+                 level says: not symmetric, and the same on every scale that the parameter may be written on
+        names    of those that are wanted, by default all
+        errors   and cluster are the kind and the clusters of `covariance`, for Wald intervals
+        """
+        checked_level(level)
+        wanted = [names] if isinstance(names, str) else names
+        if method == "profile":
+            if errors != "posterior" or cluster is not None:
+                raise ValueError(f'errors={errors!r} are of method="wald"; a profile is that of the posterior')
+            found: Intervals = self._profiled(level, wanted)
+            return found
+        if method != "wald":
+            raise ValueError(f'method must be "wald" or "profile", but is {method!r}')
+        return self.summary(level, contrasts=False, errors=errors, cluster=cluster).intervals(wanted)
+
     def effect(
         self, name: str, at: Any = None, *, level: float = 0.9, simultaneous: bool = False, of: str = "location"
     ) -> Effect:
@@ -220,6 +250,9 @@ class Fit:
         self._without_rows()
 
     def _errors_by(self, spread: Any) -> Any:
+        self._without_rows()
+
+    def _profiled(self, level: float, names: Sequence[str] | None) -> Any:
         self._without_rows()
 
     def covariance(self, kind: str = "posterior", cluster: Any = None, *, noise: bool = False) -> Any:

@@ -1,5 +1,6 @@
 """A fit with the rows it was made from: what costs another pass over them is computed when it is first asked for."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +21,9 @@ from neglog.results.fit import Fit
 from neglog.results.predictor import Predictor
 from neglog.results.terms import Terms, terms_of
 from neglog.testing.covariance import Covariance, Spread, covariance_of, spread_of
+from neglog.testing.intervals import Intervals
 from neglog.testing.outcome import Outcome
+from neglog.testing.profile import profile_intervals
 from neglog.testing.wald import wald
 from neglog.typing import Numbers
 
@@ -275,6 +278,9 @@ class FitOfRows(Fit):
         >>> found.law, found.p < 0.001, found.adjusted.round(3)
         """
         return wald(self, hypotheses, errors, cluster)
+
+    def _profiled(self, level: float, names: Sequence[str] | None) -> Intervals:
+        return profile_intervals(self, level, names, self.residual_degrees)
 
     def _spread(self, kind: str, cluster: Any) -> Spread:
         return spread_of(self, kind, cluster)

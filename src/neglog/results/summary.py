@@ -1,5 +1,6 @@
 """A fit as a table for people."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,9 +8,10 @@ import numpy as np
 from neglog.design.design import Column, Gap
 from neglog.design.parts import Part
 from neglog.distributions.lazy import special
-from neglog.printing import as_text
+from neglog.printing import as_text, did_you_mean
 from neglog.results.contrasts import Shown, shown
 from neglog.testing.covariance import Spread, of_posterior
+from neglog.testing.intervals import Intervals
 
 if TYPE_CHECKING:
     from neglog.results.fit import Fit
@@ -72,6 +74,17 @@ class Summary:
                 return estimate - reach, estimate + reach
             factor = np.exp(np.divide(reach, estimate))
             return estimate / factor, estimate * factor
+
+    def intervals(self, names: Sequence[str] | None = None) -> Intervals:
+        """Those of the table, or of the lines that are named."""
+        own = self.table["name"]
+        lost = [name for name in names or () if name not in own]
+        if lost:
+            raise ValueError(f"there is no parameter {lost[0]!r}{did_you_mean(lost[:1], own)}")
+        chosen = list(range(len(own))) if names is None else [own.index(name) for name in names]
+        estimate, lower, upper = (self.table[name][chosen] for name in ("estimate", "lower", "upper"))
+        text = f"By standard errors {self.spread.text}."
+        return Intervals(tuple(own[k] for k in chosen), estimate, lower, upper, self.level, text)
 
     @property
     def facts(self) -> dict[str, Any]:
