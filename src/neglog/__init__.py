@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from neglog.estimators import Regressor as Regressor
     from neglog.estimators import neg_nll_scorer as neg_nll_scorer
     from neglog.fitting.fit import fit as fit
+    from neglog.fitting.likelihood_ratio import likelihood_ratio as likelihood_ratio
     from neglog.fitting.path import Path as Path
     from neglog.fitting.path import path as path
     from neglog.information import from_samples as from_samples
@@ -100,6 +101,7 @@ _HOMES = {
     "neglog.results.loading": ("load",),
     "neglog.results.quantile_fit": ("QuantileFit",),
     "neglog.fitting.fit": ("fit",),
+    "neglog.fitting.likelihood_ratio": ("likelihood_ratio",),
     "neglog.fitting.path": ("Path", "path"),
     "neglog.comparison.compare": ("compare",),
     "neglog.comparison.comparison": ("Comparison",),

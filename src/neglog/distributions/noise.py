@@ -201,6 +201,12 @@ class Noise(Distribution):
         return self.measure == "density" and (self.traits.divided or self.locations == (-np.inf, np.inf))
 
     @property
+    def sums_squares(self) -> bool:
+        """Whether its nll is a sum of squares about what columns predict: laws of few rows are then exact."""
+        squares = self.traits.settled_by in ("squares", "squares of logs")
+        return squares and self.link.name == "identity" and not self.modelled
+
+    @property
     def log_concave(self) -> bool:
         """Whether the nll is convex in the raw prediction."""
         return self.link.name in self.traits.log_concave

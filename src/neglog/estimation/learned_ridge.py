@@ -134,6 +134,7 @@ class Ridge:
         stated = task.target.with_noise(task.target.noise.estimated(scale=sigma))
         fixed = replace(task, target=stated, penalty=self.penalty(scales))
         answer = solve(fixed)
+        answer.integrated = "all"
         self.note(answer, scales, low, high)
         return self.finished(scales, answer, replace(task, penalty=fixed.penalty))
 

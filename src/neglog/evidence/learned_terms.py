@@ -81,7 +81,7 @@ def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: 
         return _finished(task, answer, owned, [])
     search = {"all": Maximum, "groups": MaximumOfGroups}[integrated]
     found, value = _learned(task, pulls, owned, unknown, search)
-    found.answer.evidence = integrated, value
+    found.answer.evidence, found.answer.integrated = (integrated, value), integrated
     if redundant.any():
         found.answer.notes.append(redundancy_note(task, redundant))
     return found

@@ -79,7 +79,7 @@ class Censored(Target):
         y = self.points
         return float(np.mean(y) if self.w is None else self.w @ y / self.w.sum())
 
-    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
         _, slopes, bends = noise.with_precision(self.p).joint(self.raw, eta, curvature=True)
         return slopes[0], bends[0]
 

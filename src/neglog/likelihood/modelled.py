@@ -30,7 +30,7 @@ class Modelled(Target):
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         return np.asarray(noise.given(eta).with_precision(p).nll(y))
 
-    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
         law = noise.given(eta).with_precision(self.p)
         gradient, hessian = law.gradient_hessian(self.raw, np.ascontiguousarray(eta[:, 0]))
         return np.asarray(gradient), np.asarray(hessian)
@@ -60,7 +60,7 @@ def _through(scale: Between, value: Numbers, k: int, slopes: Numbers, pairs: Num
 class ModelledCells(Modelled, Censored):
     """The same of y in cells."""
 
-    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
         law = noise.given(eta).with_precision(self.p)
         _, slopes, bends = law.joint(self.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
         return slopes[0], bends[0]

@@ -53,6 +53,7 @@ class Answer:
     effective: Numbers | None = None  # what each coefficient counts under the priors of terms
     drift: Numbers | None = None  # directions whose squares add to their covariance, for what scales leave open
     information: Any = None  # standard errors, where they are known from the search
+    integrated: str = ""  # coefficients without which the noise was learned: "all", or "groups", those under priors
     evidence: tuple[str, float] | None = None  # of the scales of terms: what was integrated, and its log at the maximum
     notes: list[str] = field(default_factory=list)
 

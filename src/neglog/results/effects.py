@@ -9,8 +9,8 @@ from neglog.design.blocks import Basis, Block, Codes, Dense
 from neglog.design.design import Column, Gap, Schema
 from neglog.design.parts import Curve, Part
 from neglog.design.tables import quoted
-from neglog.distributions.lazy import special
 from neglog.printing import did_you_mean
+from neglog.testing.together import together
 from neglog.typing import Numbers
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 POINTS = 100  # of a curve
 SQUARE = 30  # points of a surface, each way
-DRAWS = 10_000  # for simultaneous bands
 TOGETHER = 1000  # levels whose covariance is looked at as a whole
 
 
@@ -59,7 +58,9 @@ def effect_of(fit: "Fit", name: str, at: Any, level: float, simultaneous: bool, 
     covariance = _covariance(fit, places, outputs.index(of), len(outputs))
     estimate = matrix @ coef
     spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
-    reach = _reach(matrix, covariance, spread, level) if simultaneous else float(special.ndtri(0.5 + 0.5 * level))
+    reach = fit.reach(level)
+    if simultaneous:
+        reach = fit.few_rows * together(matrix, covariance, level, fit.residual_degrees)
     kind = part.kind
     return Effect(name, kind, x, estimate, estimate - reach * spread, estimate + reach * spread, level)
 
@@ -196,15 +197,6 @@ def _rank(part: Column | Gap | Part) -> int:
     return int(isinstance(part, Column) and part.levels is not None)
 
 
-def _reach(matrix: Numbers, covariance: Numbers, spread: Numbers, level: float) -> float:
-    """Standard deviations within which a whole curve lies with this probability: by draws."""
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    seen = spread > 0
-    draws = np.random.default_rng(0).standard_normal((DRAWS, root.shape[1])) @ (matrix[seen] @ root).T
-    return float(np.quantile(np.max(np.abs(draws) / spread[seen], axis=1, initial=0.0), level))
-
-
 def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str) -> Effect:
     """An effect less that at a base: of numbers another value, of levels their shares, which make an average, or
     nothing. Of two classes it is that on the log odds of the second.
@@ -222,7 +214,7 @@ def contrast_of(fit: "Fit", name: str, at: Any, base: Any, level: float, of: str
     coef, covariance = _log_odds(fit, places) if fit.noise.of_classes else _predicted(fit, places, of)
     estimate = matrix @ coef
     spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", matrix, covariance, matrix), 0.0))
-    reach = float(special.ndtri(0.5 + 0.5 * level)) * spread
+    reach = fit.reach(level) * spread
     return Effect(name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
 
 
@@ -233,7 +225,7 @@ def _apart(fit: "Fit", part: Any, x: Any, places: Numbers, base: Any, level: flo
     own = coef, fit._information.coefficients[output][places]
     coef, errors = (np.append(np.zeros(len(x) - len(values)), values) for values in own)  # 0 of the reference
     estimate = coef - (0.0 if base is None else np.asarray(base, float) @ coef)
-    reach = float(special.ndtri(0.5 + 0.5 * level)) * errors
+    reach = fit.reach(level) * errors
     return Effect(part.name, part.kind, x, estimate, estimate - reach, estimate + reach, level)
 
 

@@ -32,6 +32,7 @@ from neglog.results.summary import Summary
 from neglog.results.terms import Terms
 from neglog.streaming.first_pass import opened_source
 from neglog.streaming.watching import watched
+from neglog.testing.covariance import of_posterior
 from neglog.testing.intervals import Intervals
 from neglog.typing import Numbers
 
@@ -47,6 +48,7 @@ COMPUTED = (
     "n_parameters",
     "effective_parameters",
     "residual_degrees",
+    "few_rows",
     "d2",
     "_information",
     "_contrasts",
@@ -83,6 +85,7 @@ class Fit:
     n_parameters: int
     effective_parameters: float = np.nan  # of fits that were saved before it was: `n_parameters`
     residual_degrees: float | None = None
+    few_rows: float = 1.0
     d2: float
     terms: Terms  # one record for each term: what it counts, and the scale of its prior
     _information: Information
@@ -211,6 +214,11 @@ class Fit:
             raise ValueError(f'method must be "wald" or "profile", but is {method!r}')
         return self.summary(level, contrasts=False, errors=errors, cluster=cluster).intervals(wanted)
 
+    def reach(self, level: float) -> float:
+        """How many of the `standard_errors` of the coefficients their intervals go to each side."""
+        spread = of_posterior(self)
+        return spread.widened * spread.reach(level)
+
     def effect(
         self, name: str, at: Any = None, *, level: float = 0.9, simultaneous: bool = False, of: str = "location"
     ) -> Effect:
@@ -261,6 +269,10 @@ class Fit:
 
     def test(self, *hypotheses: str, errors: str = "posterior", cluster: Any = None) -> Any:
         """Whether coefficients are 0, or stand to each other as is said, by the fit of the rows."""
+        self._without_rows()
+
+    def score_test(self, *columns: Any, of: str = "location", errors: str = "posterior") -> Any:
+        """Whether columns that the fit does not have would explain more, by the fit of the rows."""
         self._without_rows()
 
     def posterior(self, method: str = "laplace", **options: Any) -> Any:

@@ -24,6 +24,7 @@ from neglog.testing.covariance import Covariance, Spread, covariance_of, spread_
 from neglog.testing.intervals import Intervals
 from neglog.testing.outcome import Outcome
 from neglog.testing.profile import profile_intervals
+from neglog.testing.score import score
 from neglog.testing.wald import wald
 from neglog.typing import Numbers
 
@@ -148,12 +149,24 @@ class FitOfRows(Fit):
     @cached_property
     def residual_degrees(self) -> float | None:
         """Rows less what the location takes of them, where the noise has a spread that they tell: the degrees of
-        freedom of Student's t. None where there is no such spread.
+        freedom of Student's t. None where there is no such spread, or where other parameters are modelled.
         """
-        if not (self.noise.has_few_row_law and self.noise.spread in self._task.target.open):
+        if self.noise.modelled or not (self.noise.has_few_row_law and self.noise.spread in self._task.target.open):
             return None
         left = self.total_weight - (self.effective_parameters - len(self._task.target.open))
         return left if left > 0 else None
+
+    @cached_property
+    def few_rows(self) -> float:
+        """What `standard_errors` are multiplied by in intervals and tests: the spread of the noise at its most likely
+        value is too small by what the coefficients take, unless it was learned with these integrated.
+        """
+        degrees, n = self.residual_degrees, self.total_weight
+        if degrees is None:
+            return 1.0
+        free = float(np.count_nonzero(self._task.penalty.flat))
+        counted = {"": 0.0, "all": n - degrees, "groups": max(n - degrees - free, 0.0)}[self._answer.integrated]
+        return float(np.sqrt((n - counted) / degrees))
 
     @cached_property
     def total_weight(self) -> float:
@@ -259,6 +272,7 @@ class FitOfRows(Fit):
         >>> x = rng.normal(size=200)
         >>> fit = nl.fit(x[:, None], 2 * x + np.abs(x) * rng.normal(size=200), nl.Gaussian())
         >>> fit.covariance().standard_errors.round(3), fit.covariance("HC3").standard_errors.round(3)
+        (array([0.07 , 0.073]), array([0.071, 0.118]))
         """
         return covariance_of(self, kind, cluster, noise)
 
@@ -276,8 +290,25 @@ class FitOfRows(Fit):
         >>> fit = nl.fit(X, 0.5 * age + rng.normal(size=200), nl.Gaussian())
         >>> found = fit.test("age", "income", "age = 2 * income")
         >>> found.law, found.p < 0.001, found.adjusted.round(3)
+        ('F(2, 197)', True, array([0.   , 0.392, 0.008]))
         """
         return wald(self, hypotheses, errors, cluster)
+
+    def score_test(self, *columns: Any, of: str = "location", errors: str = "posterior") -> Outcome:
+        """Whether columns that the fit does not have would explain more, without fitting them (Rao's score test).
+
+        columns  names of columns in the table that was fitted, or arrays with a value, or several, for each row
+        of       "location", or a parameter of the noise that is modelled: what the columns would predict
+        errors   "posterior": of the slope by what the noise says of it; "robust": by how the rows pull
+
+        >>> import numpy as np, neglog as nl
+        >>> rng = np.random.default_rng(0)
+        >>> X, z = rng.normal(size=(200, 2)), rng.normal(size=200)
+        >>> fit = nl.fit(X, rng.poisson(np.exp(0.5 * X[:, 0] + 0.3 * z)), nl.Poisson())
+        >>> fit.score_test(z).p < 0.001
+        True
+        """
+        return score(self, columns, of, errors)
 
     def _profiled(self, level: float, names: Sequence[str] | None) -> Intervals:
         return profile_intervals(self, level, names, self.residual_degrees)

@@ -12,7 +12,6 @@ import numpy as np
 from neglog.atomic import written_whole
 from neglog.design.design import Column, Gap
 from neglog.design.parts import Curve, Part
-from neglog.distributions.lazy import special
 from neglog.printing import as_text, did_you_mean
 from neglog.results.contrasts import Shown, shown
 from neglog.results.effects import effect_of
@@ -201,7 +200,7 @@ class _Maker:
 
     @property
     def reach(self) -> float:
-        return float(special.ndtri(0.5 + 0.5 * self.level))
+        return self.fit.reach(self.level)
 
     @property
     def multiplies(self) -> bool:

@@ -107,6 +107,7 @@ OPTIONAL: dict[str, dict[str, tuple[str, Check]]] = {
         "classes": ("an array", _is_array),
         "effective_parameters": ("a number", _is_number),
         "residual_degrees": ("a number or null", _or_none(_is_number)),
+        "few_rows": ("a number", _is_number),
     },
     "contrasts": {"noise": ("numbers by name", _map_to(_is_number))},
 }

@@ -59,15 +59,16 @@ class Summary:
             self.table |= {self.spread.law: statistic, "p": self.spread.p_value(statistic)}
 
     def _of_noise(self, name: str, estimate: float, error: float) -> tuple[float, float]:
-        """The interval of a parameter of the noise: of its logarithm, where it is positive, and of the scale of squares
-        that of chi-square.
+        """The interval of a parameter of the noise: of its logarithm, where it is positive, and of a spread that rows
+        tell that of chi-square, with the degrees of freedom that its error has: those of the rows for squares.
         """
         fit, spread = self.fit, self.spread
         with np.errstate(all="ignore"):  # of a scale that vanished
-            exact = spread.of_posterior and spread.degrees is not None and fit.noise.traits.settled_by == "squares"
-            if name == fit.noise.spread and exact:
-                tails = special.chdtri(spread.degrees, [0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level])
-                lower, upper = estimate * np.sqrt(fit.total_weight / tails)
+            if name == fit.noise.spread and spread.of_posterior and spread.degrees is not None:
+                power = -2 * fit.noise.parameter(name).precision  # of the scale, which this is
+                degrees = 0.5 * (power * estimate / error / spread.widened) ** 2
+                tails = special.chdtri(degrees, [0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level])
+                lower, upper = sorted(estimate * (spread.widened * np.sqrt(degrees / tails)) ** power)
                 return float(lower), float(upper)
             reach = float(special.ndtri(0.5 + 0.5 * self.level)) * error
             if not fit.noise.number(name)[1]:

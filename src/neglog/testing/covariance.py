@@ -25,6 +25,7 @@ from neglog.typing import Numbers
 
 Fit = Any  # of rows, as `nl.fit` gives it: results stand below this room
 ROBUST = {"robust": "HC0", **{kind: kind for kind in ENLARGED}}
+NONE = 1e-9  # of a factor that is 1
 KINDS = ("posterior", *ROBUST, "cluster", "quasi")
 
 
@@ -141,11 +142,13 @@ def spread_of(fit: Fit, kind: str, cluster: Any) -> Spread:
 
 def of_posterior(fit: Fit, covariance: Any = None) -> Spread:
     """The posterior's; where rows also tell the spread of the noise, their number is what Student's t is about."""
-    degrees, n = fit.residual_degrees, fit.total_weight
+    degrees, text = fit.residual_degrees, "by the curvature of the posterior"
     if degrees is None:
-        return Spread(covariance, "by the curvature of the posterior", of_posterior=True)
-    text = f"by the curvature of the posterior, times n / (n - k), since {n:g} rows also tell the {fit.noise.spread}"
-    return Spread(covariance, text, degrees, float(np.sqrt(n / degrees)), of_posterior=True)
+        return Spread(covariance, text, of_posterior=True)
+    factor = fit.few_rows**2
+    times = "" if abs(factor - 1) < NONE else f", times {factor:.4g}"
+    text += f"{times}, since {fit.total_weight:g} rows also tell the {fit.noise.spread}"
+    return Spread(covariance, text, degrees, fit.few_rows, of_posterior=True)
 
 
 def _coefficients(fit: Fit) -> float:
