@@ -1,7 +1,12 @@
 """No-U-Turn sampling against truths that are known, and the calibration of posteriors by simulation."""
 
 import ctypes
+import signal
+import subprocess
+import sys
+import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -155,33 +160,36 @@ def test_too_few_draws_warn():
         fit.posterior("nuts", draws=20, chains=2, rng=0, progress=False)
 
 
+INTERRUPTED = """
+import warnings
+import numpy as np, neglog as nl
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20_000, 3))
+fit = nl.fit(X, rng.poisson(np.exp(X @ [0.4, -0.3, 0.0])), nl.Poisson(), nl.Gaussian(scale=1.0))
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    fit.posterior("nuts", draws=100, progress=False)  # imports all it needs: an import is not to be interrupted
+print("drawing", flush=True)
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    draws = fit.posterior("nuts", draws=400_000, tune=50, chains=2, rng=0, progress=False)
+told = ["interrupted" in text for text in (repr(draws), str(found[-1].message))]
+print(draws.complete, 0 < draws.draws.shape[1] < 400_000, *told)
+"""
+
+
 def test_an_interrupt_keeps_the_draws_so_far():
     """The sampler is stopped as Ctrl-C stops it, while it draws."""
-    import _thread
-    import threading
-
-    X, eta, rng = regression(20_000, 3)
-    fit = nl.fit(X, rng.poisson(np.exp(eta)), nl.Poisson(), nl.Gaussian(scale=1.0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fit.posterior("nuts", draws=100, progress=False)  # imports all it needs: an import is not to be interrupted
-    done = threading.Event()
-
-    def press():  # again, as people do: Python drops an interrupt that meets it in a finaliser
-        while not done.wait(2.0):
-            _thread.interrupt_main()
-
-    presser = threading.Thread(target=press)
-    presser.start()
-    try:
-        with pytest.warns(nl.SamplingWarning, match="interrupted"):
-            draws = fit.posterior("nuts", draws=200_000, tune=50, chains=2, rng=0, progress=False)
-    finally:
-        done.set()
-        presser.join()
-    assert not draws.complete
-    assert 0 < draws.draws.shape[1] < 200_000
-    assert "interrupted" in repr(draws)
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "drawing\n"
+        time.sleep(2)
+        for _ in range(5):
+            process.send_signal(signal.SIGINT)  # again, as people do: Python drops one that meets it in a finaliser
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(30)
+                break
+        assert process.stdout.read() == "False True True True\n"
 
 
 # ---- simulation-based calibration (Talts et al. 2018) ----------------------------------------------------------------
