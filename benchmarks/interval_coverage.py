@@ -4,6 +4,8 @@ The intervals are those of `fit.summary(0.9)`. They are asymptotic: rows are so 
 what the number of samples lets one see.
 """
 
+import warnings
+
 import numpy as np
 
 import neglog as nl
@@ -85,4 +87,59 @@ def table(size, tell):
             yield name, f"{rows}", f"{samples}", "not converged", f"{lost}", "0"
 
 
-GROUPS = {"coverage": table}
+# ---- few rows --------------------------------------------------------------------------------------------------------
+
+FEW = (20, 40)
+EXACT, WANTED_OF_FEW = ("gaussian", "lognormal"), (0.88, 0.92)
+
+
+def few_rows(size, tell):
+    """The same where rows are few, and how often 90% of the predictive law hold a new y; reported where no law of few
+    rows is known.
+    """
+    samples = 100 if size.quick else 2000
+    for name, noise, truth, unit in cases():
+        if name not in FAMILIES or noise.labelled or not noise.smooth:
+            continue
+        for rows in FEW:
+            tell(f"few rows: {name}, {rows}")
+            shares, lost = coverage_of_few(noise, truth, unit, rows, samples)
+            low, high = WANTED_OF_FEW
+            for parameter, share in shares.items():
+                exact = name in EXACT
+                fine = ", outside" if exact and not low <= share <= high else ""
+                wanted = f"{low} to {high}" if exact else ""
+                yield name, f"{rows}", f"{samples - lost}", parameter, f"{share:.3f}{fine}", wanted
+            if lost:
+                yield name, f"{rows}", f"{samples}", "no fit or no posterior", f"{lost}", ""
+
+
+def coverage_of_few(noise, truth, unit, rows, samples):
+    """The shares of intervals and of predictive laws that hold the truth, and how often there were none."""
+    total, lost = {}, 0
+    for rng in np.random.default_rng(0).spawn(samples):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found, converged = held(noise, truth, unit, rows, rng)
+                found["new y"] = ahead(noise, truth, rows, rng) if converged else None
+            except ValueError:
+                lost += 1
+                continue
+        if not converged:
+            lost += 1
+            continue
+        for name, inside in found.items():
+            total[name] = total.get(name, 0.0) + float(inside)
+    return {name: count / max(samples - lost, 1) for name, count in total.items()}, lost
+
+
+def ahead(noise, truth, rows, rng):
+    """The probability that the predictive law's central 90% holds one new y, by many of them."""
+    X, y, _ = drawn(truth, rows, rng)
+    there, new, _ = drawn(truth, 200, rng)
+    law = nl.fit(X, y, noise).posterior().predictive(there)
+    return np.mean((law.cdf(new) > 0.5 - LEVEL / 2) & (law.cdf(np.nextafter(new, -np.inf)) < 0.5 + LEVEL / 2))
+
+
+GROUPS = {"coverage": table, "few_rows": few_rows}

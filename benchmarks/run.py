@@ -3,7 +3,7 @@
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; terms;
 tweedie_power, growth, memory;
-samplers, learned, left_out; coverage, bands; tables; trees, laws; files, cluster; serving.
+samplers, learned, left_out; coverage, few_rows, bands; tables; trees, laws; files, cluster; serving.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neglog.belief.posterior import refuse_improper, row_chunks
+from neglog.belief.posterior import refuse_improper
+from neglog.belief.predicted_rows import row_chunks
 from neglog.belief.row_slopes import RowSlopes, row_slopes
 from neglog.belief.standard_errors import inverse
 from neglog.distributions.lazy import special

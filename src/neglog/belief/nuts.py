@@ -14,9 +14,9 @@ from neglog.belief.posterior import (
     checked_level,
     mixture_of_draws,
     refuse_improper,
-    row_chunks,
     whitened,
 )
+from neglog.belief.predicted_rows import row_chunks
 from neglog.design.blocks import Dense
 from neglog.design.design import Design, Schema
 from neglog.distributions import Categorical

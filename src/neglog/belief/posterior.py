@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from neglog.belief.few_rows import integrated, is_told_by_few
+from neglog.belief.predicted_rows import row_chunks, unseen_spread
 from neglog.distributions import Bernoulli, Categorical, Gaussian, Laplace, LogNormal
 from neglog.distributions.lazy import special
 from neglog.distributions.mixture import Mixture
@@ -16,7 +18,6 @@ from neglog.likelihood.row_values import finite_prediction
 from neglog.printing import as_text
 from neglog.typing import Numbers
 
-ROWS_AT_ONCE = 4096
 REACH = 6.0  # standard deviations of the raw prediction that a predictive law looks at
 NODES = (1, 7, 5, 3)  # of the Gauss-Hermite rule over the noise's parameters, by their number
 ORDERS = ((10.0, 5), (4.0, 9), (2.0, 15))  # of the rule over a raw prediction so many times narrower than the noise
@@ -208,6 +209,8 @@ class LaplacePosterior(Posterior):
         if noise.modelled:
             return self._over_draws(engine)
         mean, variance, cross = self._raw(engine)
+        if is_told_by_few(self.fit):
+            return integrated(self.fit, self.joint, engine, mean)
         nodes, weights = _hermite(self._v, self._native[len(self._theta) :, len(self._theta) :])
         # given the noise's parameters the raw prediction is still Gaussian
         if len(self._v):
@@ -307,13 +310,6 @@ def whitened(matrix: Numbers, joint: Joint) -> tuple[Numbers, float]:
     return (root if basis is None else basis @ root), float(2 * np.sum(np.log(scale)) - np.sum(np.log(values)))
 
 
-def row_chunks(engine: Memory) -> Any:
-    """The rows as dense matrices in the core's order, a few thousand at a time."""
-    for start in range(0, engine.rows, ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + ROWS_AT_ONCE, engine.rows))
-        yield rows, engine.dense_rows(rows)
-
-
 def mixture_of_draws(engine: Memory, joint: Joint, draws: Numbers) -> Any:
     """The law of y for each row, averaged over draws of coefficients and open parameters in the core's order."""
     width = engine.width
@@ -328,19 +324,6 @@ def mixture_of_draws(engine: Memory, joint: Joint, draws: Numbers) -> Any:
     if isinstance(mixed, Bernoulli):
         return Bernoulli(np.mean(mixed.p, axis=0))
     return Mixture(mixed, np.full(len(draws), 1 / len(draws)))
-
-
-def unseen_spread(engine: Memory, joint: Joint) -> Numbers:
-    """The variance of each raw prediction, (rows, outputs), that levels which the fit has not seen add: that of their
-    prior.
-    """
-    design, outputs = engine.design, engine.loss.outputs
-    if design.schema.terms is None:
-        return np.zeros((engine.rows, outputs))
-    of_fit = joint.task.engine
-    bend = joint.task.penalty.bend[: of_fit.coefficients].reshape(outputs, of_fit.columns)[:, of_fit.places]
-    variances = np.where(bend > 0, 1 / np.where(bend > 0, bend, 1.0), 0.0)
-    return np.stack([design.unseen_spread(row) for row in variances], axis=1)
 
 
 def gauss_hermite(order: int) -> tuple[Numbers, Numbers]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.belief.posterior import row_chunks
+from neglog.belief.predicted_rows import row_chunks
 from neglog.belief.row_slopes import row_slopes
 from neglog.belief.standard_errors import posterior_covariance
 from neglog.engines.blas import one_blas_thread

@@ -66,6 +66,7 @@ class Changed(Composed):
                 steady=traits.steady,
                 divided=traits.divided,
                 settled_by=traits.settled_by,
+                integrated=traits.integrated and f"{cls.__name__}({traits.integrated})",
                 asks=traits.asks,
                 of_log=cls.of_log,
                 predicts=traits.predicts.replace("{y}", f"{cls.word} {{y}}"),

@@ -39,7 +39,7 @@ class Gaussian(Symmetric, Prior):
         Parameter("scale", POSITIVE_OR_INFINITE, role=Role.SPREAD, precision=-0.5),
     )
 
-    traits = Traits(log_concave=("identity",), divided=True, settled_by="squares")
+    traits = Traits(log_concave=("identity",), divided=True, settled_by="squares", integrated="StudentT")
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": -3.0, "scale": 0.2}, {"loc": 1e6, "scale": 50.0})
     deviance_per_loss = 1.0
     summary = ("squared error", "ridge (L2)")

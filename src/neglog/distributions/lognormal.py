@@ -40,7 +40,12 @@ class LogNormal(Noise):
     support = POSITIVE_NUMBERS
     otherwise = "a Tweedie noise takes zeros, a Gaussian any number"
     traits = Traits(
-        log_concave=("identity",), predicts="mean of log {y}", of_log=True, divided=True, settled_by="squares of logs"
+        log_concave=("identity",),
+        predicts="mean of log {y}",
+        of_log=True,
+        divided=True,
+        settled_by="squares of logs",
+        integrated="Log(StudentT)",
     )
     default_link = "identity"
     examples = ({"loc": 0.0, "scale": 1.0}, {"loc": 5.0, "scale": 0.1}, {"loc": -2.0, "scale": 1.2})

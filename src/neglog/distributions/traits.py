@@ -13,6 +13,7 @@ class Traits:
     predicts     what the location is, in words
     of_log       the location is that of log y: what is added to it multiplies y
     settled_by   the accelerator that fits it (likelihood/accelerators.py); None for the solver that takes any noise
+    integrated   the law of y where the rows also tell the scale, which is integrated; None where it has no closed form
     separates    what is told apart where a likelihood has no maximum
     asks         the parameter that is the question, not an unknown: of several values each is a fit of its own
     intercept    False: what the noise estimates takes up an intercept, so that a fit has none
@@ -26,6 +27,7 @@ class Traits:
     predicts: str = "mean of {y}"
     of_log: bool = False
     settled_by: str | None = None
+    integrated: str | None = None
     separates: str = "the zeros from the others"
     asks: str | None = None
     intercept: bool = True

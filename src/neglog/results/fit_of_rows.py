@@ -164,6 +164,9 @@ class FitOfRows(Fit):
         degrees, n = self.residual_degrees, self.total_weight
         if degrees is None:
             return 1.0
+        if self._answer.integrated and self.noise.sums_squares:
+            squares = self._task.total(sample_loss, self._answer.noise, self._answer.theta)
+            return float(np.sqrt(squares / degrees) / getattr(self.noise, str(self.noise.spread)))
         free = float(np.count_nonzero(self._task.penalty.flat))
         counted = {"": 0.0, "all": n - degrees, "groups": max(n - degrees - free, 0.0)}[self._answer.integrated]
         return float(np.sqrt((n - counted) / degrees))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neglog.belief.posterior import row_chunks
+from neglog.belief.predicted_rows import row_chunks
 from neglog.belief.row_slopes import row_slopes
 from neglog.belief.sandwich import refuse_kinks
 from neglog.belief.standard_errors import posterior_covariance
