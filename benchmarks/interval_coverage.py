@@ -30,9 +30,11 @@ OPEN = {  # beyond what is open by default
 def cases():
     """(name, noise to fit, noise that is true, unit of y)."""
     for name, family in FAMILIES.items():
-        if not issubclass(family, Noise):
+        if not issubclass(family, Noise) or not family.traits.intercept:
             continue
-        truth = family(**TRUTH.get(name, {}))
+        own = [one.name for one in family.declared if one.name != family.location]
+        example = {key: value for key, value in family.examples[0].items() if key in own}
+        truth = family(**(example | TRUTH.get(name, {})))
         yield name, family(), truth, 1.0
         if name in OPEN:
             yield f"{name}, threshold open", family(**OPEN[name]), truth, 1.0
