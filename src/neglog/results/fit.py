@@ -271,6 +271,19 @@ class Fit:
         """Whether coefficients are 0, or stand to each other as is said, by the fit of the rows."""
         self._without_rows()
 
+    def contrasts(
+        self,
+        factor: str,
+        against: Any = None,
+        *,
+        level: float = 0.95,
+        errors: str = "posterior",
+        cluster: Any = None,
+        of: str = "location",
+    ) -> Any:
+        """Differences between the levels of a factor, by the fit of the rows."""
+        self._without_rows()
+
     def score_test(self, *columns: Any, of: str = "location", errors: str = "posterior") -> Any:
         """Whether columns that the fit does not have would explain more, by the fit of the rows."""
         self._without_rows()

@@ -22,6 +22,7 @@ from neglog.results.predictor import Predictor
 from neglog.results.terms import Terms, terms_of
 from neglog.testing.covariance import Covariance, Spread, covariance_of, spread_of
 from neglog.testing.intervals import Intervals
+from neglog.testing.levels import Differences, differences
 from neglog.testing.outcome import Outcome
 from neglog.testing.profile import profile_intervals
 from neglog.testing.score import score
@@ -312,6 +313,32 @@ class FitOfRows(Fit):
         True
         """
         return score(self, columns, of, errors)
+
+    def contrasts(
+        self,
+        factor: str,
+        against: Any = None,
+        *,
+        level: float = 0.95,
+        errors: str = "posterior",
+        cluster: Any = None,
+        of: str = "location",
+    ) -> Differences:
+        """Differences between the levels of a factor, with intervals that hold all of them at once.
+
+        against  None: each from each (Tukey); a level: each other from it (Dunnett); "mean": each from the mean of all
+        errors   and cluster are the kind and the clusters of `covariance`
+        of       "location", or a parameter of the noise that is modelled
+
+        >>> import numpy as np, neglog as nl, pyarrow as pa
+        >>> rng = np.random.default_rng(0)
+        >>> kind = rng.choice(["a", "b", "c"], 90)
+        >>> fit = nl.fit(pa.table({"kind": kind}), 2.0 * (kind == "c") + rng.normal(size=90), nl.Gaussian())
+        >>> found = fit.contrasts("kind")
+        >>> found.names, found.p.round(3)
+        (('b - a', 'c - a', 'c - b'), array([0.282, 0.   , 0.   ]))
+        """
+        return differences(self, factor, against, level, errors, cluster, of)
 
     def _profiled(self, level: float, names: Sequence[str] | None) -> Intervals:
         return profile_intervals(self, level, names, self.residual_degrees)

@@ -25,7 +25,7 @@ from neglog.typing import Numbers
 
 Fit = Any  # of rows, as `nl.fit` gives it: results stand below this room
 ROBUST = {"robust": "HC0", **{kind: kind for kind in ENLARGED}}
-NONE = 1e-9  # of a factor that is 1
+NONE = 5e-4  # of a factor that is 1
 KINDS = ("posterior", *ROBUST, "cluster", "quasi")
 
 
