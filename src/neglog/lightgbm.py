@@ -211,7 +211,15 @@ class Trainer:
         if stopping is not None:
             callbacks.append(library.early_stopping(stopping, verbose=False))
         feval = None if valid is None else held_out
-        booster = library.train(settings, data, rounds, feval=feval, callbacks=callbacks, **watch)
+        try:
+            booster = library.train(settings, data, rounds, feval=feval, callbacks=callbacks, **watch)
+        except library.basic.LightGBMError as error:
+            if "num_features" not in str(error):
+                raise
+            raise ValueError(
+                f"LightGBM finds no column to split {len(train.rows):,} rows by: each is the same in all rows, or "
+                "fewer of these differ in it than min_child_samples asks for; give more rows or state a smaller one"
+            ) from error
         best = booster.best_iteration if stopping is not None else 0
         return training.Grown(booster, best if best > 0 else booster.current_iteration())
 

@@ -44,6 +44,11 @@ def grown(design: Design, y: Any, noise: Noise, values: dict[str, Any], seed: in
     """Trees for some rows, with as many rounds as rows that are left out of the training ask for."""
     from neglog.lightgbm import train
 
+    least = int(np.ceil(2 * TREES["min_child_samples"] / (1 - HELD)))
+    if design.rows < least:
+        raise ValueError(
+            f"trees that leave some rows out to tell when to stop take {least} at least, not {design.rows}"
+        )
     X, factors = _matrix(design)
     threads = {
         "num_threads": available_threads() if design.rows >= MANY else 1,

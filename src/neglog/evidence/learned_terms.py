@@ -12,6 +12,7 @@ from neglog.design.parts import Part
 from neglog.distributions import Flat, Gaussian
 from neglog.distributions.base import Prior
 from neglog.distributions.parameters import Parameter
+from neglog.engines.blas import one_blas_thread
 from neglog.engines.memory import Memory
 from neglog.estimation.joint_newton import SAME, at_limit_note, edge_note, inside_of, is_far
 from neglog.estimation.learned_prior import column_spreads, is_open, spreads_of
@@ -58,6 +59,13 @@ def has_priors(schema: Schema) -> bool:
 
 def learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: str = "all") -> Learned:
     """The fit at the scales that are stated, and at the most evident ones of the others."""
+    import scipy.linalg  # noqa: F401  (whose BLAS can be told to take one thread only when it is there)
+
+    with one_blas_thread:
+        return _learn_terms(task, prior, standardize, integrated)
+
+
+def _learn_terms(task: Task, prior: Prior, standardize: bool | None, integrated: str) -> Learned:
     owned = list(_owned(task, prior, standardize))
     engine = task.engine
     unknown = [one for one in owned if one.scale is None]
