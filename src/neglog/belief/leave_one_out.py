@@ -66,7 +66,7 @@ def leave_one_out(joint: Joint) -> LeaveOneOut:
         )
     if joint.answer.null is None or not joint.answer.converged:  # of many best solutions one predicts as any other
         refuse_improper(joint)
-    whole, joint = joint, _without_zeros(joint)
+    whole, joint = joint, without_held(joint)
     target = joint.target(joint.start)
     free = np.append(_moving(joint.task, joint.answer), np.ones(len(joint.names), bool))
     spread = np.nan_to_num(inverse(joint.curvature().matrix, free, pseudo=True), nan=0.0)
@@ -101,7 +101,7 @@ def _moving(task: Task, answer: Answer) -> Numbers:
     return np.asarray((task.penalty.strength == 0) | (answer.theta != task.penalty.kink))
 
 
-def _without_zeros(joint: Joint) -> Joint:
+def without_held(joint: Joint) -> Joint:
     """The same fit without the columns whose coefficients are held at 0: of many columns, few are left."""
     task, answer = joint.task, joint.answer
     moving = _moving(task, answer)

@@ -178,8 +178,8 @@ class Repeated(Dispersed):
 
     profiled = False
 
-    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
-        gradient, hessian = noise.gradient_hessian(self.raw, eta)
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
+        gradient, hessian = noise.gradient_hessian(self.raw, eta, expected=expected)
         p = 1.0 if self.p is None else self.p
         return p * gradient, p * hessian
 

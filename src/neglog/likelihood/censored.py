@@ -79,9 +79,16 @@ class Censored(Target):
         y = self.points
         return float(np.mean(y) if self.w is None else self.w @ y / self.w.sum())
 
-    def row_slopes(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
+        refuse_expected(expected)
         _, slopes, bends = noise.with_precision(self.p).joint(self.raw, eta, curvature=True)
         return slopes[0], bends[0]
+
+
+def refuse_expected(expected: bool) -> None:
+    """What a row is expected to say depends on where its cell would have been."""
+    if expected:
+        raise ValueError("rows in cells have observed second derivatives only; leave expected=True out")
 
 
 def refuse_without_cells(noise: Any) -> None:
