@@ -43,7 +43,8 @@ class Influence:
     cooks_distance  how far all coefficients move without the row, squared, in units of their covariance, over their
                     number: 1 is as far as the edge of the region that holds them with about half the probability
     dfbeta          (rows, coefficients): each coefficient less what it is without the row
-    dfbetas         the same over the standard errors of the coefficients, as `summary` shows them
+    dfbetas         the same over the standard errors of the coefficients, as `summary` shows them; 0 for a coefficient
+                    that a prior holds at 0
     names           of the coefficients
     coefficients    how many they are, each counted by what a prior leaves of it
     """
@@ -117,7 +118,10 @@ def influence_of(fit: Fit, given: tuple[Memory, Target] | None, expected: bool) 
     if answer.null is None or not answer.converged:
         refuse_improper(joint)
     fit._refuse_many("influence")
-    joint = without_held(joint)
+    names, turn = joint.public_names(), joint.public_matrix()
+    size = len(names) - len(joint.names)
+    joint, inside = without_held(joint)
+    turn = turn[:size, : len(answer.theta)][:, inside]
     small = joint.answer.engine
     bread, counted = _bread(joint, expected)
     factor = 1.0 if fit.residual_degrees is None else fit.total_weight / fit.residual_degrees
@@ -128,22 +132,20 @@ def influence_of(fit: Fit, given: tuple[Memory, Target] | None, expected: bool) 
     whole = task.whole if given is None else None
     places = np.arange(engine.rows) if whole is None else np.flatnonzero(np.asarray(whole.target.w))
     rows = engine.rows if whole is None else whole.engine.rows
-    size = len(joint.public_names()) - len(joint.names)
-    turn = joint.public_matrix()[:size, : len(bread)]
 
     def moved(chosen: Numbers) -> Numbers:
         out = np.zeros((len(chosen), size))
         at = np.full(rows, -1)
         at[places] = np.arange(len(places))
-        inside = np.flatnonzero(at[chosen] >= 0)
-        out[inside] = -_moved(engine, at[chosen][inside], pull, bread @ turn.T)
+        counted = np.flatnonzero(at[chosen] >= 0)
+        out[counted] = -_moved(engine, at[chosen][counted], pull, bread @ turn.T)
         return out
 
-    errors = np.sqrt(factor * np.einsum("ij,jk,ik->i", turn, bread, turn))
+    variances = np.einsum("ij,jk,ik->i", turn, bread, turn)
+    errors = np.sqrt(factor * np.where(variances > 0, variances, np.nan))
     cooks = cooks / (factor * max(counted, 1e-300))
-    names = joint.public_names()[:size]
     leverage, cooks = _placed(leverage, places, rows), _placed(cooks, places, rows)
-    return Influence(leverage, cooks, names, counted, errors, moved)
+    return Influence(leverage, cooks, names[:size], counted, errors, moved)
 
 
 def _placed(values: Numbers, places: Numbers, rows: int) -> Numbers:
