@@ -1,7 +1,7 @@
 """What can be asked of a fit about what it missed: residuals, influence, and the pictures of both."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -9,6 +9,9 @@ from neglog.checking.influence import Influence
 from neglog.checking.residuals import residuals_of
 from neglog.checking.rows import read_target, refuse_alone
 from neglog.typing import Numbers
+
+if TYPE_CHECKING:
+    from neglog.results.check import Check
 
 
 class Checked(ABC):
@@ -60,7 +63,8 @@ class Checked(ABC):
         >>> import numpy as np, neglog as nl
         >>> X = np.arange(8.0)[:, None]
         >>> fit = nl.fit(X, [1, 1, 3, 2, 4, 9, 9, 16], nl.Poisson())
-        >>> fit.residuals("pearson").round(2), fit.residuals("deviance").round(2)
+        >>> fit.residuals("pearson").round(2).tolist()
+        [0.1, -0.31, 0.67, -0.61, -0.28, 0.79, -0.44, 0.08]
         """
         target, noise, eta = self._rows(
             "residuals", X, y, {"precision": precision, "offset": offset, "exposure": exposure}
@@ -96,7 +100,9 @@ class Checked(ABC):
 
         >>> import numpy as np, neglog as nl
         >>> X = np.array([0.0, 1, 2, 3, 4, 20])[:, None]
-        >>> nl.fit(X, [1, 1, 2, 4, 4, 10], nl.Gaussian()).influence()
+        >>> found = nl.fit(X, [1, 1, 2, 4, 4, 10], nl.Gaussian()).influence()
+        >>> found.leverage.round(2).tolist(), found.largest(2).tolist(), found.names
+        ([0.26, 0.22, 0.2, 0.18, 0.17, 0.97], [5, 3], ('intercept', 'x0'))
         """
         given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
         if X is None:
@@ -107,3 +113,39 @@ class Checked(ABC):
         raise ValueError(
             "a fit that was loaded or unpickled has no data; how much a row decides depends on all others: fit again"
         )
+
+    def check(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        precision: ArrayLike | str | None = None,
+        offset: ArrayLike | str | None = None,
+        exposure: ArrayLike | str | None = None,
+        rng: Any = None,
+    ) -> "Check":
+        """What the fit missed, in four pictures and as many sentences: whether the quantile residuals are normal, the
+        law beside the data (a hanging rootogram of counts, promised and observed probabilities, or places in the law),
+        residuals along the prediction, and the rows that decide most. Of X and y, which the fit need not have seen, or
+        where there is no influence: residuals in the order of the rows.
+
+        The arguments are those of `residuals`. Of more than 50,000 rows so many are drawn, and that is said.
+
+        >>> import numpy as np, neglog as nl
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 1))
+        >>> found = nl.fit(X, rng.negative_binomial(1, 0.2, size=500), nl.Poisson()).check()
+        >>> found.text.partition(". ")[0]
+        '500 rows: Poisson noise does not fit'
+        """
+        from neglog.results.check import check_of
+
+        given = {"precision": precision, "offset": offset, "exposure": exposure}
+        rows = self._rows("a check", X, y, given)
+        why: Influence | str = "rows that are given may not be those of the fit"
+        if X is None:
+            try:
+                why = self.influence()
+            except ValueError as error:
+                why = str(error)
+        return check_of(self, rows, why, rng)  # type: ignore[arg-type]

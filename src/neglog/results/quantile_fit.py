@@ -184,6 +184,9 @@ class QuantileFit(Fit):
     def _rows(self, *_: Any) -> NoReturn:
         raise ValueError("several quantiles have as many residuals; ask those of one, as in fit[0.5].residuals()")
 
+    def _influence(self, *_: Any) -> NoReturn:
+        raise ValueError("rows decide each quantile otherwise; ask one of them, as in fit[0.5].influence()")
+
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
