@@ -78,9 +78,9 @@ class Influence:
     @property
     def text(self) -> str:
         """What the numbers are about, in a sentence."""
-        whole = f"{len(self.leverage):,} rows, {self.coefficients:.4g} coefficients"
         return (
-            f"{whole}: the mean leverage is {np.nanmean(self.leverage):.3g}. Steps of Newton's method, one for each row"
+            f"{len(self.leverage):,} rows, {self.coefficients:.4g} coefficients: the mean leverage is "
+            f"{np.mean(self.leverage):.3g}. What a fit without the row would be, by one step of Newton's method"
         )
 
     def __len__(self) -> int:
