@@ -66,6 +66,10 @@ class Influence:
         """(rows, coefficients)"""
         return self._in_errors(self.dfbeta)
 
+    def dfbetas_of(self, row: int) -> Numbers:
+        """(coefficients,), of one row."""
+        return np.asarray(self._in_errors(self._moved(np.array([row])))[0])
+
     def _in_errors(self, moved: Numbers) -> Numbers:
         with np.errstate(all="ignore"):
             return np.asarray(np.where(moved == 0, 0.0, moved / self.standard_errors))
