@@ -150,7 +150,9 @@ def bars_of(law: Any, y: Numbers) -> Bars:
 
 def sentence_of_bars(found: Bars) -> str:
     """The bin that is farthest from what was expected, if chance does not do that."""
-    away = np.where(found.expected >= ENOUGH, (found.counted - found.expected) / found.deviations, 0.0)
+    away = np.where(
+        found.expected >= ENOUGH, (found.counted - found.expected) / np.maximum(found.deviations, 1e-9), 0.0
+    )
     worst = int(np.argmax(np.abs(away)))
     if not abs(away[worst]) > CLEAR:
         return f"Each {'count' if found.classes is None else 'class'} occurs about as often as it should."

@@ -229,6 +229,13 @@ class Noise(Distribution):
         changes = {own.name: self._known(own.name) * p**own.precision for own in self.declared if own.precision}
         return self.estimated(**changes)
 
+    def estimated(self, **values: Any) -> Self:
+        """As of any law; another location is not that of the raw prediction which the law remembers."""
+        other = super().estimated(**values)
+        if self.location in values:
+            other.__dict__.pop("_made_by", None)
+        return other
+
     def of_total(self, p: Any) -> Distribution:
         """The law of the sum of p observations, where a row of precision p stands for so many (`traits.repeats`)."""
         raise TypeError(f"a row of {type(self).__name__} noise is one observation, whatever its precision")

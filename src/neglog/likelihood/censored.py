@@ -25,6 +25,12 @@ class Censored(Target):
         if self.p is not None and not self.noise.takes_precision():
             name = type(self.noise).__name__
             raise ValueError(f"{name} noise has no dispersion that a precision could divide; use sample_weight")
+        if self.p is not None and self.noise.traits.repeats:
+            name = type(self.noise).__name__
+            raise ValueError(
+                f"a precision says of how many observations {name} noise has the mean, and ends of cells are no means; "
+                "give the ends of the sums, with exposure=... in the place of precision=..."
+            )
         self.y = self.transformed(self.raw)
 
     def transformed(self, y: Any) -> Numbers:

@@ -137,6 +137,8 @@ def _part(look: Look) -> Part:
     step = look.law.support.step
     if isinstance(look.y, Cells) or look.law.measure != "mass" or step != 1.0:
         return None
+    if not np.all(look.y == np.round(look.y)):  # on a lattice that is another one in each row
+        return None
     if look.law.support.high - look.law.support.low == step:
         return promised_of(np.broadcast_to(look.law.mean(), look.y.shape), look.y)
     return bars_of(look.law, look.y)
