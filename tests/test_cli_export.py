@@ -44,6 +44,14 @@ def test_a_fit_writes_its_relativities(folder):
     assert "region" in csv.read_csv(folder / "r.csv")["term"].to_pylist()
 
 
+def test_a_check_says_what_the_model_misses(folder):
+    pytest.importorskip("matplotlib")
+    done = run("check", folder / "m.json", folder / "visits.parquet", "-o", folder / "check.png").stdout
+    table = parquet.read_table(folder / "visits.parquet")
+    assert nl.load(folder / "m.json").check(table).text.split(". ")[0] in re.sub(r"\s+", " ", done)
+    assert (folder / "check.png").read_bytes()[:4] == b"\x89PNG"
+
+
 def test_what_cannot_be_exported(folder):
     assert "say what to write: --sql" in re.sub(r"[\s│]+", " ", run("export", folder / "m.json", expect=2).stderr)
     done = run("export", folder / "m.json", "--sql", "--quantiles", ".9", expect=1)

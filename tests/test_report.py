@@ -13,6 +13,7 @@ from neglog.report import SECTIONS, render, write_report
 from neglog.report.drawing import Plot, factor_ticks, number, round_ticks
 from neglog.report.head import badges, readable
 from neglog.report.ranking import ranking
+from neglog.report.residuals import residuals
 from neglog.results.effects import contrast_of
 
 FLAGS = [
@@ -239,6 +240,18 @@ def test_what_cannot_be_drawn_is_left_out(noise):
     text = render(nl.compare(frame, *kinds[noise], folds=2), made=MADE)
     assert "nan" not in text
     assert "Lines: the shares expected" not in text
+
+
+def test_residuals_have_their_band_and_rows_their_influence(counts):
+    [section] = residuals(counts)
+    worm, _, rows = section.figures
+    assert 'class="band"' in worm.svg
+    assert "As a whole they are as a Gaussian has them" in " ".join(section.words)
+    found = counts.fit.influence()
+    first = int(found.largest(1)[0])
+    assert f"row {first:,} decides most" in section.words[-1]
+    assert f"row {first:,}: leverage" in rows.svg
+    assert section.tables[0].rows[0][0] == f"{first:,}"
 
 
 # ---- effects ---------------------------------------------------------------------------------------------------------

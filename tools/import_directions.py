@@ -23,6 +23,7 @@ LAYERS = [
     "estimation",
     "evidence",
     "testing",
+    "checking",
     "export",
     "results",
     "fitting",

@@ -49,3 +49,8 @@ def test_ends_are_given_once():
         nl.censored(Y)
     with pytest.raises(TypeError, match="two names of columns or two arrays"):
         nl.censored("low", Y)
+
+
+def test_ends_of_cells_are_no_means_of_several_counts():
+    with pytest.raises(ValueError, match="ends of cells are no means"):
+        nl.fit(X, nl.censored(Y, Y + 1), nl.Poisson(), precision=np.arange(1.0, 7.0))

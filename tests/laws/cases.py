@@ -5,9 +5,10 @@ import pytest
 from neglog.distributions import FAMILIES, Beta, Dirichlet, Flat, Gaussian, InverseGamma, Laplace, Noise, Prior
 from neglog.distributions.beta_binomial import BetaBinomial
 from neglog.distributions.beta_prime import BetaPrime
+from neglog.distributions.binomial import Binomial
 
 PROPER = [family(**example) for family in FAMILIES.values() if family is not Flat for example in family.examples]
-PREDICTIVES = (BetaBinomial, BetaPrime)  # laws of what comes next, not to fit with
+PREDICTIVES = (BetaBinomial, BetaPrime, Binomial)  # laws of what comes next or of several rows, not to fit with
 PROPER += [law(**example) for law in PREDICTIVES for example in law.examples]
 PROPER += [
     Gaussian(scale=1.0) * Laplace(scale=0.3),

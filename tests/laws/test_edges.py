@@ -197,6 +197,14 @@ def test_given_keeps_its_own_copy(noise):
     assert pickle.loads(pickle.dumps(law)) == law
 
 
+@each([noise for noise in NOISES if not noise.labelled], "noise")
+def test_another_location_is_not_that_of_the_prediction(noise, rng):
+    law = noise.given(raw_predictions(noise)[:1])
+    away = law.with_(**{noise.location: noise.parameters[noise.location]})
+    y = typical(noise, rng)
+    np.testing.assert_array_equal(away.nll(y), noise.nll(y))
+
+
 def test_parameters_are_copied_and_read_only():
     scale = np.ones(3)
     law = nl.Gaussian(scale=scale)

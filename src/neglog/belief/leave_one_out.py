@@ -7,6 +7,7 @@ exact where the rest of the objective is quadratic, as for ridge regression.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def leave_one_out(joint: Joint) -> LeaveOneOut:
         )
     if joint.answer.null is None or not joint.answer.converged:  # of many best solutions one predicts as any other
         refuse_improper(joint)
-    whole, joint = joint, _without_zeros(joint)
+    whole, (joint, _) = joint, without_held(joint)
     target = joint.target(joint.start)
     free = np.append(_moving(joint.task, joint.answer), np.ones(len(joint.names), bool))
     spread = np.nan_to_num(inverse(joint.curvature().matrix, free, pseudo=True), nan=0.0)
@@ -102,15 +103,17 @@ def _moving(task: Task, answer: Answer) -> Numbers:
     return np.asarray((task.penalty.strength == 0) | (answer.theta != task.penalty.kink))
 
 
-def _without_zeros(joint: Joint) -> Joint:
-    """The same fit without the columns whose coefficients are held at 0: of many columns, few are left."""
+def without_held(joint: Joint) -> tuple[Joint, Any]:
+    """The same fit without the columns whose coefficients are held at 0: of many columns, few are left; and where its
+    coefficients stand among all.
+    """
     task, answer = joint.task, joint.answer
     moving = _moving(task, answer)
     if task.penalty.smooth or moving.all():
-        return joint
+        return joint, slice(0, len(answer.theta))
     engine, inside = answer.engine.subset(moving, rest=task.penalty.kink)
     smaller = replace(task, engine=engine, penalty=task.penalty.subset(inside))
-    return Joint(smaller, replace(answer, theta=answer.theta[inside], engine=engine, penalty=smaller.penalty))
+    return Joint(smaller, replace(answer, theta=answer.theta[inside], engine=engine, penalty=smaller.penalty)), inside
 
 
 def _held_out(joint: Joint, spread: Numbers, rows: RowSlopes, target: Target) -> LeaveOneOut:

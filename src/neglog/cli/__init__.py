@@ -1,4 +1,4 @@
-"""The command line: compare noises, fit one, predict with it, explain what was saved, take it elsewhere.
+"""The command line: compare noises, fit one, predict with it, check it, explain what was saved, take it elsewhere.
 
 NumPy and all that follows are imported by the commands that need them: help comes at once.
 """
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from neglog.cli import compare, explain, export, fit, predict
+from neglog.cli import check, compare, explain, export, fit, predict
 
 app = typer.Typer(
     name="neglog",
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command(epilog=compare.EXAMPLES)(compare.compare)
 app.command(epilog=fit.EXAMPLES)(fit.fit)
 app.command(epilog=predict.EXAMPLES)(predict.predict)
+app.command(epilog=check.EXAMPLES)(check.check)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=export.EXAMPLES)(export.export)
 app.command()(explain.families)

@@ -46,12 +46,12 @@ from neglog.design.design import Design, Schema
 from neglog.design.selection import take_rows
 from neglog.distributions import Categorical, Flat, Gaussian
 from neglog.distributions.base import Prior
-from neglog.distributions.censored import Cells, cells_of, ends_of
+from neglog.distributions.censored import Cells, cells_of, ends_of, with_ends
 from neglog.distributions.noise import Noise
 from neglog.distributions.specification import noise_of, prior_of
 from neglog.engines.blas import one_blas_thread
 from neglog.estimation.learned_prior import is_open
-from neglog.fitting.fit import explained, fit, opened, with_ends
+from neglog.fitting.fit import explained, fit, opened
 from neglog.likelihood.row_values import checked
 from neglog.results.fit import Fit
 from neglog.streaming.first_pass import opened_source

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from neglog.distributions.arrays import as_numbers
 from neglog.distributions.base import quiet
+from neglog.distributions.binomial import Binomial
 from neglog.distributions.lazy import special
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, PROBABILITY, Parameter, Role, Value
@@ -64,6 +65,11 @@ class Bernoulli(Noise):
         p = self._known("p")
         return np.subtract(1.0, p), p
 
+    def of_total(self, p: Any) -> Binomial:
+        no, yes = self._no_and_yes()
+        with np.errstate(divide="ignore"):
+            return Binomial(np.rint(p), np.divide(yes, no))
+
     def _tail(self, y: Any, upper: bool) -> Any:
         no, yes = self._no_and_yes()
         inside = np.where(y < 1, yes if upper else no, float(not upper))
@@ -107,8 +113,10 @@ class Bernoulli(Noise):
         return 1.0
 
     def loss_at(self, eta: ArrayLike, y: ArrayLike) -> Any:
-        """Half the unit deviance, of shares too."""
-        return 0.5 * self.deviance(y, self.link.inverse(eta))
+        """Half the unit deviance, of shares too; of a sure y its nats, from the raw prediction."""
+        y = as_numbers(y, "y")
+        nats = self._core_nll(self.link.name, y, as_numbers(eta, "eta"))
+        return np.where((y == 0) | (y == 1), nats, 0.5 * self.deviance(y, self.link.inverse(eta)))[()]
 
     def deviance(self, y: ArrayLike, mean: ArrayLike) -> Any:
         y, mean = as_numbers(y, "y"), as_numbers(mean, "mean")

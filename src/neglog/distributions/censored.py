@@ -59,6 +59,13 @@ def ends_of(y: Any) -> dict[str, Any]:
     return y.ends if isinstance(y, NamedCells) else {"y": y}
 
 
+def with_ends(y: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What is read as y, and what beside it: of cells, their lower ends and what tells the upper ones."""
+    if isinstance(y, NamedCells):
+        return y.ends["y"], {**given, **y.ends}
+    return (y.lower, {**given, "upper": y.upper}) if isinstance(y, Cells) else (y, given)
+
+
 class NamedCells:
     """Cells whose ends are columns of a table, by name."""
 

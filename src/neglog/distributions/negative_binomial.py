@@ -64,6 +64,11 @@ class NegativeBinomial(Noise):
         """For power 2, at which the prediction has no part in the shape."""
         return super().log_concave and bool(np.all(np.equal(self.power, 2.0)))
 
+    @property
+    def saturates(self) -> bool:
+        """For power 2, for the same reason."""
+        return bool(np.all(np.equal(self._known("power"), 2.0)))
+
     def cannot_tell(self, rows: int, zeros: int) -> str | None:
         if self.power is None and "dispersion" in self.modelled:
             return (

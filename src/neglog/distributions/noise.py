@@ -142,6 +142,13 @@ class Noise(Distribution):
         return True
 
     @property
+    def saturates(self) -> bool:
+        """Whether y itself is the location that explains y best, so that twice the nats that any other loses beside it
+        are a deviance: of noises that have no unit deviance.
+        """
+        return False
+
+    @property
     def takes_intercept(self) -> bool:
         """Whether a fit has an intercept, or what the noise leaves open takes it up."""
         return self.traits.intercept or not self.unknown
@@ -227,6 +234,24 @@ class Noise(Distribution):
             return self
         changes = {own.name: self._known(own.name) * p**own.precision for own in self.declared if own.precision}
         return self.estimated(**changes)
+
+    def estimated(self, **values: Any) -> Self:
+        """As of any law; another location is not that of the raw prediction which the law remembers."""
+        other = super().estimated(**values)
+        if self.location in values:
+            other.__dict__.pop("_made_by", None)
+        return other
+
+    def of_total(self, p: Any) -> Distribution:
+        """The law of the sum of p observations, where a row of precision p stands for so many (`traits.repeats`)."""
+        raise TypeError(f"a row of {type(self).__name__} noise is one observation, whatever its precision")
+
+    def of_rows(self, rows: Any) -> Self:
+        """The laws of some of the rows, told by their locations: what `given` was told is forgotten."""
+        values = {own.name: self.parameters[own.name] for own in self.declared if not own.several}
+        other = self.estimated(**{name: value[rows] for name, value in values.items() if np.ndim(value)})
+        other.__dict__.pop("_made_by", None)
+        return other
 
     # ---- raw parameters ----------------------------------------------------------------------------------------------
 

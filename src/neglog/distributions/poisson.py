@@ -49,6 +49,9 @@ class Poisson(Noise):
     def __init__(self, mean: Value = None, *, link: str = "log") -> None:
         self._state(link=link, mean=mean)
 
+    def of_total(self, p: Any) -> "Poisson":
+        return Poisson().estimated(mean=self._known("mean") * p)
+
     def _tail(self, y: Any, upper: bool) -> Any:
         return poisson_tail(y, self._known("mean"), upper)
 

@@ -17,7 +17,7 @@ from neglog.design.formula import read_formula, without_intercept
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Prior
-from neglog.distributions.censored import Cells, NamedCells, cells_of, ends_of
+from neglog.distributions.censored import cells_of, ends_of, with_ends
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL
 from neglog.engines.blas import quiet_blas
@@ -262,13 +262,6 @@ def prepare(
     if engine.width > WIDE and (isinstance(prior, Laplace) or not penalty.smooth):
         design.check_finite()  # a lasso over many columns looks at few of them, and may never meet what is no number
     return Task(target, engine, penalty, tol, max_iter).counting()
-
-
-def with_ends(y: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What is read as y, and what beside it: of cells, their lower ends and what tells the upper ones."""
-    if isinstance(y, NamedCells):
-        return y.ends["y"], {**given, **y.ends}
-    return (y.lower, {**given, "upper": y.upper}) if isinstance(y, Cells) else (y, given)
 
 
 def opened(

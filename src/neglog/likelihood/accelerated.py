@@ -178,7 +178,7 @@ class Repeated(Dispersed):
 
     profiled = False
 
-    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
         gradient, hessian = noise.gradient_hessian(self.raw, eta, expected=expected)
         p = 1.0 if self.p is None else self.p
         return p * gradient, p * hessian

@@ -25,6 +25,12 @@ class Censored(Target):
         if self.p is not None and not self.noise.takes_precision():
             name = type(self.noise).__name__
             raise ValueError(f"{name} noise has no dispersion that a precision could divide; use sample_weight")
+        if self.p is not None and self.noise.traits.repeats:
+            name = type(self.noise).__name__
+            raise ValueError(
+                f"a precision says of how many observations {name} noise has the mean, and ends of cells are no means; "
+                "give the ends of the sums, with exposure=... in the place of precision=..."
+            )
         self.y = self.transformed(self.raw)
 
     def transformed(self, y: Any) -> Numbers:
@@ -79,9 +85,16 @@ class Censored(Target):
         y = self.points
         return float(np.mean(y) if self.w is None else self.w @ y / self.w.sum())
 
-    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
+        refuse_expected(expected)
         _, slopes, bends = noise.with_precision(self.p).joint(self.raw, eta, curvature=True)
         return slopes[0], bends[0]
+
+
+def refuse_expected(expected: bool) -> None:
+    """What a row is expected to say depends on where its cell would have been."""
+    if expected:
+        raise ValueError("rows in cells have observed second derivatives only; leave expected=True out")
 
 
 def refuse_without_cells(noise: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL, Between
 from neglog.engines.memory import Loss
-from neglog.likelihood.censored import Censored
+from neglog.likelihood.censored import Censored, refuse_expected
 from neglog.likelihood.targets import Target
 from neglog.typing import Numbers
 
@@ -30,9 +30,9 @@ class Modelled(Target):
     def rows_nll(self, noise: Any, eta: Numbers, p: Numbers | None, y: Numbers) -> Numbers:
         return np.asarray(noise.given(eta).with_precision(p).nll(y))
 
-    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
         law = noise.given(eta).with_precision(self.p)
-        gradient, hessian = law.gradient_hessian(self.raw, np.ascontiguousarray(eta[:, 0]))
+        gradient, hessian = law.gradient_hessian(self.raw, np.ascontiguousarray(eta[:, 0]), expected=expected)
         return np.asarray(gradient), np.asarray(hessian)
 
     def derivatives(self, noise: Any, eta: Numbers) -> tuple[Numbers, Numbers]:
@@ -60,7 +60,8 @@ def _through(scale: Between, value: Numbers, k: int, slopes: Numbers, pairs: Num
 class ModelledCells(Modelled, Censored):
     """The same of y in cells."""
 
-    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
+        refuse_expected(expected)
         law = noise.given(eta).with_precision(self.p)
         _, slopes, bends = law.joint(self.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
         return slopes[0], bends[0]

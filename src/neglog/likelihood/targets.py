@@ -281,8 +281,10 @@ class Target:
         """-log p of each y at raw prediction eta under the filled noise, every constant included."""
         return np.asarray(noise.with_precision(p).given(eta).nll(y))
 
-    def row_slopes(self, noise: Any, eta: Numbers, *, expected: bool = False) -> tuple[Numbers, Numbers]:
-        """The first two derivatives of each row's nll in eta under the filled noise; the second as it is expected."""
+    def row_slopes(self, noise: Any, eta: Numbers, expected: bool = False) -> tuple[Numbers, Numbers]:
+        """The first two derivatives of each row's nll in eta under the filled noise; the second may be that which the
+        noise expects.
+        """
         gradient, hessian = noise.with_precision(self.p).gradient_hessian(self.raw, eta, expected=expected)
         return np.asarray(gradient), np.asarray(hessian)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from neglog.atomic import written_whole
-from neglog.report import calibration, effects, fitted, head, origin, ranking, target
+from neglog.report import calibration, effects, fitted, head, origin, ranking, residuals, target
 from neglog.report.drawing import COLOURS
 from neglog.report.page import Section
 
@@ -24,7 +24,7 @@ SECTIONS = (
     effects.effects,
     ranking.shapes,
     fitted.coefficients,
-    calibration.residuals,
+    residuals.residuals,
     fitted.losses,
     origin.data,
     origin.refused,

@@ -9,10 +9,8 @@ import numpy as np
 from neglog.comparison.comparison import LEVELS
 from neglog.comparison.conditional import LEVEL, Uneven
 from neglog.comparison.structures import CONSTANT
-from neglog.distributions.lazy import special
 from neglog.report.drawing import Plot, number
 from neglog.report.page import Figure, Section
-from neglog.typing import Numbers
 
 if TYPE_CHECKING:
     from neglog.comparison.comparison import Comparison, Score
@@ -21,7 +19,6 @@ END = 0.16  # of the axis of coverage
 SAME = 1e-5  # nats a row between laws that are one
 BARS = 20  # of a histogram of places
 LARGEST = 3.0  # height of its bars, where even ones have 1
-POINTS = 200  # of a plot of quantiles
 SURE = 1.96  # standard errors of a band in which chance stays 19 of 20 times
 
 
@@ -65,28 +62,6 @@ def conditional(comparison: "Comparison") -> Iterator[Section]:
         [_along(one, best.coverage(LEVEL)) for one in comparison.uneven],
         bullets=[f"{one.sentence(best)}." for one in comparison.uneven],
     )
-
-
-def residuals(comparison: "Comparison") -> Iterator[Section]:
-    """Quantile residuals of the best, which are Gaussian if it is right."""
-    best = comparison.scores[0]
-    u = best.transform
-    if not np.isfinite(u).all() or len(u) < POINTS:
-        return
-    z = special.ndtri(np.clip(u, 1e-6, 1 - 1e-6))
-    after = float(np.corrcoef(z[1:], z[:-1])[0, 1]) if z.std() > 0 else 0.0
-    words = [f"Quantile residuals of {best.name}: the place of each row in its law, as a standard Gaussian number."]
-    if abs(after) > max(0.05, 3 / np.sqrt(len(z))):
-        words.append(
-            f"Beware: rows that follow each other have alike residuals, correlation {number(after, 2)}. The errors and "
-            "intervals of this page take rows as independent, and are then too small."
-        )
-    else:
-        words.append(f"Rows that follow each other have the correlation {number(after, 2)}: nothing to see.")
-    figures = [_quantiles(z)]
-    if np.isfinite(best.predicted).all() and not best.noise.labelled:
-        figures.append(_by_prediction(z, best.predicted))
-    yield Section("Residual checks", words, figures)
 
 
 def _places(score: "Score", k: int) -> Figure:
@@ -215,50 +190,3 @@ def _short(where: str, column: str) -> str:
     """The value, or where a bin begins."""
     text = where.removeprefix(f"with {column} ").removeprefix("with ")
     return text.removeprefix("from ").partition(" to ")[0] if text.startswith("from ") else text
-
-
-def _quantiles(z: Numbers) -> Figure:
-    p = (np.arange(POINTS) + 0.5) / POINTS
-    expected, found = special.ndtri(p), np.quantile(z, p)
-    plot = Plot((-3, 3), (-4, 4), xlabel="quantile of a standard Gaussian", ylabel="quantile of the residuals")
-    plot.line((-3, 3), (-3, 3), "rule")
-    plot.points(
-        expected,
-        np.clip(found, -4, 4),
-        [f"{share:.1%}: {a:.2f}, expected {b:.2f}" for share, a, b in zip(p, found, expected, strict=True)],
-        "f0",
-        1.8,
-    )
-    return Figure(plot.svg, "Quantiles of the residuals against those of a Gaussian", "On the line, the law is right.")
-
-
-def _by_prediction(z: Numbers, predicted: Numbers) -> Figure:
-    groups = np.array_split(np.argsort(predicted, kind="stable"), 10)
-    levels = (0.1, 0.5, 0.9)
-    ends = np.array([np.quantile(z[rows], levels) for rows in groups]).T
-    places = np.arange(1.0, 11.0)
-    reach = max(2.0, 1.1 * float(np.abs(ends).max()))
-    plot = Plot(
-        (0.6, 10.4),
-        (-reach, reach),
-        xlabel="rows in ten groups of rising prediction",
-        ylabel="residuals: 10%, 50%, 90%",
-        xticks=[(x, f"{x:.0f}") for x in places],
-    )
-    for level, row in zip(levels, ends, strict=True):
-        plot.rule(y=float(special.ndtri(level)))
-        plot.line(places, row, "s0 thin")
-        plot.points(
-            places,
-            row,
-            [
-                f"{level:.0%} of group {x:.0f}: {one:.2f}, expected {special.ndtri(level):.2f}"
-                for x, one in zip(places, row, strict=True)
-            ],
-            "f0",
-        )
-    return Figure(
-        plot.svg,
-        "Three quantiles of the residuals in ten groups of rising prediction",
-        "On the grey lines, the law is as wide as it should be everywhere.",
-    )

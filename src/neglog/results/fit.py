@@ -20,6 +20,7 @@ from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
 from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
+from neglog.results.checked import Checked
 from neglog.results.contrasts import Contrasts
 from neglog.results.effects import Effect, effect_of
 from neglog.results.one_row import OneRow, UnusualRowError, as_columns, is_row
@@ -56,7 +57,7 @@ COMPUTED = (
 )
 
 
-class Fit:
+class Fit(Checked):
     """The most probable coefficients under a noise and a prior, and what follows from them.
 
     `coef` and `intercept` belong to the columns as they were given; `noise` and `prior` have every parameter filled in,

@@ -10,6 +10,8 @@ from neglog.belief.leave_one_out import LeaveOneOut, leave_one_out
 from neglog.belief.nuts import nuts_posterior
 from neglog.belief.posterior import LaplacePosterior, Posterior
 from neglog.belief.standard_errors import Information, errors_of, information_of
+from neglog.checking.influence import Influence, influence_of
+from neglog.checking.rows import read_target
 from neglog.distributions.base import Prior
 from neglog.distributions.censored import Cells
 from neglog.estimation.intercept_only import null_answer
@@ -367,6 +369,21 @@ class FitOfRows(Fit):
             self._need_rows("a sampler goes through the rows thousands of times")
             return nuts_posterior(self, self._joint, **options)
         raise ValueError(f'method must be "laplace" or "nuts", but is {method!r}')
+
+    def _seen(self, what: str) -> tuple[Any, Any, Numbers]:
+        if self._task.engine.streamed:
+            raise ValueError(f"{what} look at every row, which must be in memory; give X and y of some of them")
+        given = self._task.given
+        return given.target, self._answer.noise, given.engine.predict(self._answer.theta)
+
+    def _influence(self, X: Any, y: Any, given: dict[str, Any], expected: bool) -> Influence:
+        if X is not None:
+            target = read_target(self, self._answer.noise, X, y, given)
+            engine = self.prediction_engine(X, given["offset"], given["exposure"], self._answer.engine)
+            return influence_of(self, (engine, target), expected)
+        if self._task.engine.streamed:
+            raise ValueError("influence looks at every row, which must be in memory; give X and y of some of them")
+        return influence_of(self, None, expected)
 
     def loo(self) -> LeaveOneOut:
         """Held-out nats of every row, as if the fit had not seen it: from leverages, without refitting."""

@@ -181,6 +181,12 @@ class QuantileFit(Fit):
     def _without_rows(self) -> NoReturn:
         raise ValueError("several quantiles have as many posteriors; ask that of one, as in fit[0.5].posterior()")
 
+    def _rows(self, *_: Any) -> NoReturn:
+        raise ValueError("several quantiles have as many residuals; ask those of one, as in fit[0.5].residuals()")
+
+    def _influence(self, *_: Any) -> NoReturn:
+        raise ValueError("rows decide each quantile otherwise; ask one of them, as in fit[0.5].influence()")
+
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:

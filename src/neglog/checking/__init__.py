@@ -1,0 +1,1 @@
+"""What a fit missed: residuals, and how much single rows decide."""
