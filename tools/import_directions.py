@@ -23,6 +23,7 @@ LAYERS = [
     "estimation",
     "evidence",
     "testing",
+    "margins",
     "export",
     "results",
     "fitting",

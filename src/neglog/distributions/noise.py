@@ -407,6 +407,11 @@ class Noise(Distribution):
         """The location at which y has this mean: the mean itself, unless the family says otherwise."""
         return np.asarray(mean, float)
 
+    @property
+    def point_is_location(self) -> bool:
+        """Whether what is predicted, `point`, is the location itself: not where the family tells one from the other."""
+        return type(self).location_at is Noise.location_at and not self.labelled
+
     def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
         """The nll at raw prediction `eta` with its first and second derivative in eta, elementwise.
 
