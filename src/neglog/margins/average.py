@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from neglog.belief.sandwich import bare
-from neglog.belief.standard_errors import free_coefficients, posterior_covariance, with_drift
 from neglog.design.columns import column
 from neglog.design.functions import SLOPES
 from neglog.design.tables import as_table, numbers_or_nan, quoted
@@ -20,14 +19,13 @@ from neglog.engines.memory import Memory
 from neglog.likelihood.joint import Joint
 from neglog.likelihood.task import Answer, Task
 from neglog.margins.columns import Given, along, at_level, factors_of, numbers_of, only_grouped
+from neglog.margins.delta import Delta
 from neglog.margins.points import Points, points
 from neglog.printing import as_text, did_you_mean
 from neglog.testing.covariance import Spread
 from neglog.typing import Numbers
 
 Fit = Any  # of rows, as `nl.fit` gives it: results stand below this room
-NOTHING = 1e-12  # of the largest slope of an average: a slope that is rounding
-OPEN = 1e-6  # of it: a slope along a direction that the data say nothing about
 
 
 @dataclass(frozen=True)
@@ -151,35 +149,9 @@ def average_effects(
     with np.errstate(all="ignore"):
         averages = sums[..., 1:] / sums[..., :1]
     averages = np.tensordot(matrix, averages.reshape(len(matrix[0]), -1), axes=1).reshape(len(names), -1)
-    covariance = delta(fit, averages[:, 1:], spread)
+    covariance = Delta(fit, spread).covariance(averages[:, 1:])
     text = f"Means over {rows:,} rows{', by their weights' if weighted else ''}. Standard errors {spread.text}."
     return AverageEffects(tuple(names), averages[:, 0], covariance, level, spread, text, tests)
-
-
-def delta(fit: Fit, slopes: Numbers, spread: Spread) -> Numbers:
-    """The covariance of what has these gradients in coefficients and open parameters, in the core's order."""
-    task, answer, whole = fit._task, fit._answer, np.asarray(spread.covariance)
-    n = len(answer.theta)
-    slopes = slopes.copy()
-    slopes[:, :n] *= spread.widened
-    size = np.abs(slopes).max(axis=1, initial=0.0)
-    held = np.append(~free_coefficients(task, answer), np.zeros(len(whole) - n, bool))  # which do not move
-    lost = np.isinf(whole.diagonal())
-    unsure = np.abs(slopes[:, lost]).max(axis=1, initial=0.0) > NOTHING * size
-    if lost.any() and spread.of_posterior and answer.null is not None:  # what is not along these directions is known
-        whole = with_drift(answer, posterior_covariance(fit._joint, pseudo=True))
-        along_null = slopes[:, :n] @ (answer.null / np.linalg.norm(answer.null, axis=0))
-        unsure = np.abs(along_null).max(axis=1) > OPEN * size
-    known = np.isfinite(whole.diagonal())
-    found: Numbers = slopes[:, known] @ whole[np.ix_(known, known)] @ slopes[:, known].T
-    unknown = ~known & ~held & ~lost
-    touched = np.abs(slopes[:, unknown]).max(axis=1, initial=0.0) > NOTHING * size
-    found[touched[:, None] | touched] = np.nan
-    found[unsure[:, None] | unsure] = np.nan
-    found[unsure, unsure] = np.inf
-    still = np.flatnonzero((found.diagonal() == 0) & slopes[:, :n].any(axis=1) & held.any())
-    found[still, still] = np.nan  # of what a prior holds at 0 nothing is known but that
-    return found
 
 
 # ---- sums over rows --------------------------------------------------------------------------------------------------

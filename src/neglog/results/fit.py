@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from neglog.distributions.noise import Noise
 from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
 from neglog.margins.average import AverageEffects, average_effects
+from neglog.margins.intervals import Predictions, intervals
 from neglog.results.contrasts import Contrasts
 from neglog.results.effects import Effect, effect_of
 from neglog.results.one_row import OneRow, UnusualRowError, as_columns, is_row
@@ -397,10 +398,33 @@ class Fit:
         """The law of y for each row of X, at the fitted parameters."""
         return self.noise.given(self._raw(X, offset, exposure))
 
-    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
+    @overload
+    def predict(self, X: Any, *, offset: Any = ..., exposure: Any = ..., interval: None = ...) -> Numbers: ...
+
+    @overload
+    def predict(
+        self, X: Any, *, offset: Any = ..., exposure: Any = ..., interval: float, of: str = ...
+    ) -> Predictions: ...
+
+    def predict(
+        self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None, of: str = "mean"
+    ) -> Any:
         """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
         probabilities. A dict of values by column is one row, predicted in microseconds.
+
+        interval  a probability: predictions then come with the ends of intervals, as `estimate`, `lower`, `upper`
+        of        "mean": the interval is of the mean, by what is not known about coefficients and noise, on the scale
+                  of the link; "y": it is of another y of this row, by its predictive law
+
+        >>> import numpy as np, neglog as nl
+        >>> x = np.arange(20.0)
+        >>> fit = nl.fit(x[:, None], 2 * x + np.random.default_rng(0).normal(size=20))
+        >>> estimate, lower, upper = fit.predict([[10.0]], interval=0.9)
+        >>> estimate.round(1), lower.round(1), upper.round(1)
+        (array([19.8]), array([19.5]), array([20.1]))
         """
+        if interval is not None:
+            return intervals(self, as_columns(X), checked_level(interval), of, offset, exposure)
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law.labelled else law.point())
 
