@@ -28,10 +28,11 @@ from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
 from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
+from neglog.estimation.told_scale import note_of, refuse_untold, settled
 from neglog.evidence.learned_terms import has_priors, learn_terms
 from neglog.fitting.several import fit_several, questions
 from neglog.likelihood.accelerators import make_target
-from neglog.likelihood.modelled import check_columns, refuse_own_terms
+from neglog.likelihood.modelled import check_columns, refuse_own_terms, refuse_told
 from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.row_values import (
@@ -133,9 +134,10 @@ def fit(
         places: dict[str, Any] = {"engine": engine, "cache": cache, "progress": progress}
         one = partial(fit, X, y, prior=prior, **rows, **search, **places)
         return fit_several(several, lambda own: one(noise=own))  # type: ignore[return-value]  # but reads like one
-    source, stated = opened_source(X, engine), prior
+    source, stated, told = opened_source(X, engine), prior, _told(noise)
     if source is not None:
         _check_settings(prior, tol, max_iter)
+        refuse_told(noise)
         with watched(source, progress), np.errstate(all="ignore"):
             settings: dict[str, Any] = {
                 "intercept": intercept,
@@ -153,14 +155,23 @@ def fit(
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+            if told:
+                refuse_untold(noise)
+                noise = noise.as_told(**{told[0]: 1.0})
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
             with quiet_blas(task.engine):
-                task, answer, prior = _solved(task, prior, standardize, evidence)
+                if told:
+                    again = partial(_solved, prior=prior, standardize=standardize, evidence=evidence)
+                    task, answer, prior = settled(task, *told, again)
+                else:
+                    task, answer, prior = _solved(task, prior, standardize, evidence)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                     task.engine.design.check_finite()
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     result = FitOfRows(task, answer, prior, named, X if source is None and hasattr(X, "__getitem__") else None)
+    if told:
+        result.notes.append(note_of(result.noise, *told))
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
@@ -223,6 +234,11 @@ def terms_of_modelled(noise: Any) -> dict[str, Any]:
     if not (isinstance(noise, Noise) and noise.own_terms):
         return {}
     return {name: noise.own_terms.get(name) for name in noise.modelled}
+
+
+def _told(noise: Any) -> tuple[str, str] | None:
+    """The parameter that something else than the likelihood tells, and what."""
+    return next(iter(noise.told.items()), None) if isinstance(noise, Noise) else None
 
 
 def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
