@@ -19,7 +19,7 @@ WRITE = {
     "s": "write s(age), or s(age, 10) with its number of knots, of a column by its name",
     "te": "write te(age, power), of two columns by their names",
     "ti": "write ti(age, power), of two columns by their names",
-    "offset": "write offset(start), a column by its name; functions and sums of columns make a column of",
+    "offset": "write offset(start), of a column by its name, or offset(log(years)); make a column of anything else",
 }
 
 
