@@ -182,3 +182,9 @@ def test_where_trees_and_networks_refuse_it():
 
         with pytest.raises(ValueError, match="but not here"):
             NLLLoss(nl.Huber(scale="mad"))
+
+
+def test_scales_may_still_be_arrays():
+    law = nl.Huber(scale=np.array([1.0, 2.0]))
+    assert law.told == {}
+    assert law.nll(0.0).shape == (2,)

@@ -46,15 +46,16 @@ class Noise(Distribution):
                 cls.spread = own.name
 
     def _state(self, **values: Any) -> None:
-        told = {own.name: values[own.name] for own in self._beside if own.ways and values[own.name] in own.ways}
+        words = {own.name: values[own.name] for own in self._beside if own.ways and isinstance(values[own.name], str)}
+        told = {name: word for name, word in words.items() if word in self.parameter(name).ways}
         values |= dict.fromkeys(told)
         modelled = tuple(own.name for own in self._beside if isinstance(values[own.name], str | ModelledBy))
         own_terms = {name: values[name] for name in modelled if isinstance(values[name], ModelledBy)}
         for name in modelled:
             if name not in own_terms and values[name] != MODEL:
                 owner = type(self).__name__
-                words = ", ".join(map(repr, (MODEL, *self.parameter(name).ways)))
-                raise TypeError(f"{owner}: {name} must be a number, None, {words} or terms(...), not {values[name]!r}")
+                named = ", ".join(map(repr, (MODEL, *self.parameter(name).ways)))
+                raise TypeError(f"{owner}: {name} must be a number, None, {named} or terms(...), not {values[name]!r}")
         super()._state(**values | dict.fromkeys(modelled))
         if told:
             self.__dict__["_told"] = told
