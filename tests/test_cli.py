@@ -328,3 +328,19 @@ def test_rare_levels_are_compared(folder):
     done = run("compare", folder / "visits.csv", "--target", "visits", "--rare", "190", "--noise", "poisson,gaussian")
     assert "levels have fewer than 190 rows" in done.stdout
     assert "Poisson" in done.stdout
+
+
+def test_a_formula_is_a_target(tmp_path):
+    parquet.write_table(visits(), tmp_path / "rows.parquet")
+    model, formula = tmp_path / "model.json", "visits ~ s(age) + region + offset(log(years))"
+    run("fit", tmp_path / "rows.parquet", "--target", formula, "--noise", "poisson", "--save", model)
+    here = nl.fit(visits(), formula, nl.Poisson())
+    np.testing.assert_allclose(nl.load(model).predict(visits()), here.predict(visits()), rtol=1e-9)
+    run("predict", model, tmp_path / "rows.parquet", "-o", tmp_path / "predicted.csv")
+    found = csv.read_csv(tmp_path / "predicted.csv")["prediction"].to_numpy()
+    np.testing.assert_allclose(found, here.predict(visits()), rtol=1e-6)
+    options = ("fit", tmp_path / "rows.parquet", "--noise", "poisson", "--target")
+    assert "from letter 10: | stands inside brackets" in run(
+        *options, "visits ~ age | region", expect=1
+    ).stderr.replace("\n", " ")
+    run("compare", tmp_path / "rows.parquet", "--target", formula, "--noise", "poisson,negativebinomial")

@@ -24,6 +24,7 @@ LAYERS = [
     "evidence",
     "testing",
     "checking",
+    "margins",
     "export",
     "results",
     "fitting",

@@ -18,7 +18,7 @@ from neglog import overview
 
 ROOT = Path(__file__).parents[2]
 MODULES = [module.name for module in pkgutil.walk_packages(nl.__path__, "neglog.") if module.name != "neglog.__main__"]
-ADAPTERS = ("torch",)  # modules called like the optional package that they are for
+ADAPTERS = ("torch", "marginaleffects")  # modules called like the optional package that they are for
 
 
 def test_the_readme_shows_the_registry_and_the_demo():

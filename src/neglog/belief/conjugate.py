@@ -32,6 +32,7 @@ from neglog.distributions.parameters import LOG, Role
 from neglog.distributions.product import Product
 from neglog.distributions.student import StudentT
 from neglog.distributions.support import REALS
+from neglog.likelihood.modelled import refuse_told
 from neglog.likelihood.row_values import checked
 from neglog.typing import Numbers
 
@@ -110,6 +111,7 @@ def posterior(
     """
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Poisson(), but is {noise!r}")
+    refuse_told(noise)
     if not isinstance(prior, Distribution):
         raise TypeError(f"prior must be a distribution such as nl.Gamma(mean=1.0, shape=2.0), but is {prior!r}")
     values = _values(y, noise)

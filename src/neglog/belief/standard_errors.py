@@ -67,13 +67,15 @@ def shifted_noise_errors(joint: Joint, covariance: Numbers, shift: Numbers) -> d
         return joint.task.target.errors(joint.answer.noise, _of_noise(joint, covariance, shift))
 
 
-def posterior_covariance(joint: Joint) -> Numbers:
-    """Of coefficients and raw parameters; unknown where there is no maximum."""
+def posterior_covariance(joint: Joint, *, pseudo: bool = False) -> Numbers:
+    """Of coefficients and raw parameters; unknown where there is no maximum. Directions without information are
+    infinite, or left out (`pseudo`).
+    """
     answer = joint.answer
     if answer.degenerate:
         return np.full((len(answer.theta) + len(joint.names),) * 2, np.nan)
-    free = np.append(_free(joint.task, answer), np.ones(len(joint.names), bool))
-    return inverse(joint.curvature().matrix, free, joint.basis())
+    free = np.append(free_coefficients(joint.task, answer), np.ones(len(joint.names), bool))
+    return inverse(joint.curvature().matrix, free, joint.basis(), pseudo=pseudo)
 
 
 def _of_noise(joint: Joint, covariance: Numbers, shift: Any = 0.0) -> Numbers:
@@ -91,7 +93,7 @@ def _of_noise(joint: Joint, covariance: Numbers, shift: Any = 0.0) -> Numbers:
     return own
 
 
-def _free(task: Task, answer: Answer) -> Numbers:
+def free_coefficients(task: Task, answer: Answer) -> Numbers:
     """Coefficients that may move a little: not those that a Laplace prior holds at its kink."""
     penalty = task.penalty
     return np.asarray((penalty.strength == 0) | (answer.theta[: len(penalty.strength)] != penalty.kink))

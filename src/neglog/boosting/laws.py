@@ -8,7 +8,7 @@ from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import MODEL, kept
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS
-from neglog.likelihood.modelled import refuse_own_terms
+from neglog.likelihood.modelled import refuse_own_terms, refuse_told
 from neglog.typing import Numbers
 
 # Trees add up to any number, so that the inverse of the link must make something of any number.
@@ -19,6 +19,7 @@ def suited(given: str | Noise) -> Noise:
     """The noise, from itself or its text, if trees can be trained with it."""
     noise = noise_of(given)
     refuse_own_terms(noise, "trees choose themselves")
+    refuse_told(noise)
     link = noise.link.name
     low, high = noise.locations
     if link not in WHOLE_LINE or (link == "identity" and low == 0) or (link == "log" and high == 1):

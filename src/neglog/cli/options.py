@@ -17,7 +17,11 @@ TableFile = Annotated[
 ModelFile = Annotated[Path, typer.Argument(help="A model that `neglog fit --save` wrote", show_default=False)]
 Target = Annotated[
     str | None,
-    typer.Option(help="The column to explain; or --lower and --upper", show_default=False, rich_help_panel=DATA),
+    typer.Option(
+        help="The column to explain, or a formula: 'y ~ s(age) + .'; or --lower and --upper",
+        show_default=False,
+        rich_help_panel=DATA,
+    ),
 ]
 Event = Annotated[
     str | None,

@@ -33,13 +33,16 @@ def opened(
     """The table of a file without what is not to be used, and notes about what was left out for being useless.
 
     Many files, or a large one, are opened to be read piece by piece; whether their columns are useful is not looked at.
+    Nor is it where the target is a formula, which says itself what is used.
     """
+    from neglog.design import is_formula
     from neglog.design.files import is_large, open_table
     from neglog.design.screening import useless_columns
     from neglog.design.tables import quoted
     from neglog.printing import did_you_mean
 
-    used = [target, *(name for name in named if name)]
+    stated = is_formula(target)
+    used = [*([] if stated else [target]), *(name for name in named if name)]
     left_out, kept = listed(without or ""), listed(keep or "")
 
     def check(names: Any) -> None:
@@ -58,6 +61,8 @@ def opened(
     table = open_table(path)
     check(table.column_names)
     table = table.drop_columns([name for name in left_out if name not in used])
+    if stated:
+        return table, []
     useless = useless_columns(table.drop_columns(list(dict.fromkeys([*used, *(k for k in kept if k not in used)]))))
     notes = [f"{name}: left out, since {reason}; --keep {name} uses it" for name, reason in useless.items()]
     return table.drop_columns(list(useless)), notes

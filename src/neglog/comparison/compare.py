@@ -121,7 +121,7 @@ def compare(
     places = {name: value for name, value in (("engine", engine), ("cache", cache)) if value is not None}
     recipe = recipe_of(y, prior, given, {**stated, **places})
     asked = y
-    y, settings["terms"] = explained(y, terms, intercept)
+    y, settings["terms"], settings["intercept"], given = explained(X, y, terms, intercept, given, engine)
     source = opened_source(X, engine)
     by = checked_by(folds_by)
     if source is not None:

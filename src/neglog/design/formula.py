@@ -1,61 +1,162 @@
-"""Formulas such as "y ~ s(age) + (1|region) + log(power):fuel", read into terms; others are left to formulaic, where
-that is installed.
-"""
+"""Formulas such as "y ~ s(age) + (1|region) + log(power):fuel + offset(start)", read into terms."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from neglog.design.blocks import Dense
-from neglog.design.columns import column
-from neglog.design.design import Design, Schema
 from neglog.design.functions import FUNCTIONS
-from neglog.design.terms import Factor, Group, Interaction, Smooth, Term, Terms
+from neglog.design.terms import Factor, Group, Interaction, Smooth, Term, Terms, columns_of
+from neglog.printing import did_you_mean
 
-INTERCEPT = "Intercept"
 NAME = re.compile(r"[A-Za-z_.][\w.]*")
 CALL = re.compile(r"(\w+)\((.*)\)")
 SURFACE = 8  # knots each way, of te(a, b)
 SIZE = re.compile(r"(?:(?:k|size)\s*=\s*)?(\d+)")
+OWN = ("s", "te", "ti", "offset")  # functions that nobody else knows
+REST = "."  # all other columns
+WRITE = {
+    "s": "write s(age), or s(age, 10) with its number of knots, of a column by its name",
+    "te": "write te(age, power), of two columns by their names",
+    "ti": "write ti(age, power), of two columns by their names",
+    "offset": "write offset(start), of a column by its name, or offset(log(years)); make a column of anything else",
+}
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A target and what explains it."""
+    """A target and what explains it; `rest` is the place among the terms of all columns that are not named elsewhere,
+    but for those in `without`.
+    """
 
+    text: str
     target: str
-    terms: Terms
+    items: tuple[Term, ...]
     intercept: bool
+    offset: str | None = None
+    exposure: str | None = None
+    rest: int | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def terms(self) -> Terms:
+        """Those that are stated one by one."""
+        return Terms(self.items)
+
+    def terms_among(self, names: Callable[[], Sequence[str]], taken: Sequence[str]) -> Terms:
+        """All terms, in a table with columns of these names, of which some are taken for something else."""
+        if self.rest is None:
+            return self.terms
+        known = list(names())
+        own = {_inside(name) for item in self.items for name in columns_of(item)}
+        absent = [name for name in self.without if name not in known]
+        if absent:
+            raise fault(self.text, f"- {absent[0]}", f"X has no such column{did_you_mean(absent, known)}")
+        used = {self.target, self.offset, self.exposure, *own, *self.without, *taken}
+        others = [name for name in known if name not in used]
+        if not others and not self.items:
+            raise fault(self.text, REST, "X has no other columns than the target and what goes with the rows")
+        return Terms((*self.items[: self.rest], *others, *self.items[self.rest :]))
+
+
+def is_formula(y: Any) -> bool:
+    """Whether the target is a formula."""
+    return isinstance(y, str) and "~" in y
+
+
+def fault(text: str, part: str, why: str) -> ValueError:
+    """The error about a part of a formula, which says where that stands."""
+    place = text.find(part)
+    where = f", from letter {place + 1}" if place >= 0 and len(part) < len(text) else ""
+    return ValueError(f"the formula {text!r} has {part!r}{where}: {why}")
 
 
 def read_formula(text: str) -> Formula | None:
     """The formula as terms; None if it has what terms are not."""
-    left, _, right = text.partition("~")
-    target = _name(left.strip())
+    left, right = _sides(text)
+    target = _name(left)
     if target is None:
         return None
     items: list[Term] = []
+    rest: int | None = None
+    beside: dict[str, str] = {}
+    removed: list[str] = []
     intercept = True
     for sign, part in _split(right, "+-"):
         if part in ("0", "1"):
             intercept = (part == "1") == (sign == "+")
+        elif part == REST and sign == "+" and rest is None:
+            rest = len(items)
+        elif sign == "-" and _name(part) is not None:
+            removed.append(str(_name(part)))
+        elif sign == "+" and part.replace(" ", "").startswith("offset("):
+            what, name = _offset(text, part)
+            if beside:
+                raise fault(text, part, "one offset there is already; make one column of both")
+            beside[what] = name
+        else:
+            found = _terms(text, part) if sign == "+" and part else None
+            if found is None:
+                return None
+            items += [item for item in found if str(item) not in map(str, items)]
+    if removed and rest is None:
+        return None
+    return Formula(text, target, tuple(items), intercept, **beside, rest=rest, without=tuple(removed))
+
+
+def beside_terms(text: str) -> tuple[str, bool, dict[str, str]]:
+    """Of a formula that is not ours to read: the same without offset(column), whether it keeps the intercept, and the
+    offset.
+    """
+    left, right = _sides(text)
+    intercept, beside, kept = True, dict[str, str](), ""
+    for sign, part in _split(right, "+-"):
+        if part in ("0", "1"):
+            intercept = (part == "1") == (sign == "+")
+        if part.replace(" ", "").startswith("offset("):
+            what, beside[what] = _offset(text, part)
             continue
-        found = _terms(part) if sign == "+" and part else None
-        if found is None:
-            return None
-        items += [item for item in found if str(item) not in map(str, items)]
-    return Formula(target, Terms(tuple(items)), intercept)
+        kept += f" {sign} {part}" if kept or sign == "-" else part
+    return (f"{left} ~ {kept}" if beside else text), intercept, beside
+
+
+def _sides(text: str) -> tuple[str, str]:
+    """What stands before and after ~, or the error that says what is wrong with the whole."""
+    left, _, right = text.partition("~")
+    if "~" in right:
+        raise fault(text, text, "~ stands between the target and the terms, once")
+    if not left.strip():
+        raise fault(text, text, "nothing stands before ~; name the target, as in y ~ age")
+    if not right.strip():
+        raise fault(text, text, "nothing stands after ~; write the terms, or 1 for an intercept alone")
+    depth = 0
+    for place, mark in enumerate(_unquoted(right)):
+        depth += (mark == "(") - (mark == ")")
+        if depth < 0:
+            raise fault(text, right[: place + 1].strip(), "a bracket is closed that was never opened")
+        if mark == "|" and depth == 0:
+            raise fault(
+                text,
+                right.strip(),
+                "| stands inside brackets: (1|z) for the levels of z as a group, (1 + x|z) for slopes by level, too. "
+                "What predicts another parameter of the noise is stated there, as in nl.Gaussian(scale=nl.terms('z')); "
+                "instruments are not known",
+            )
+    if depth:
+        raise fault(text, right.strip(), "a bracket is never closed")
+    return left.strip(), right
+
+
+def _unquoted(text: str) -> str:
+    """The same text with blanks in the place of what stands in backticks."""
+    return re.sub(r"`[^`]*`", lambda found: " " * len(found[0]), text)
 
 
 def _split(text: str, signs: str) -> list[tuple[str, str]]:
     """Parts between signs that stand in no brackets, each with the sign before it."""
     parts: list[tuple[str, str]] = []
     depth, sign, start = 0, "+", 0
-    for place, mark in enumerate(text):
+    for place, mark in enumerate(_unquoted(text)):
         depth += (mark == "(") - (mark == ")")
         if mark in signs and depth == 0:
             if text[start:place].strip() or parts:
@@ -64,8 +165,38 @@ def _split(text: str, signs: str) -> list[tuple[str, str]]:
     return [*parts, (sign, text[start:].strip())]
 
 
-def _terms(part: str) -> list[Term] | None:
-    """One summand as terms."""
+def _offset(text: str, part: str) -> tuple[str, str]:
+    """What an offset is called elsewhere, and its column: the log of a column is what an exposure adds."""
+    called = CALL.fullmatch(part)
+    inside = called[2].strip() if called and called[1] == "offset" else ""
+    name = _name(inside)
+    if name is not None:
+        return "offset", name
+    function = CALL.fullmatch(inside)
+    of = _name(function[2]) if function and function[1] == "log" else None
+    if of is None:
+        raise fault(text, part, WRITE["offset"])
+    return "exposure", of
+
+
+def _inside(name: str) -> str:
+    """The column that a name is a function of, or the name."""
+    called = CALL.fullmatch(name)
+    return called[2] if called and called[1] in FUNCTIONS else name
+
+
+def _terms(text: str, part: str) -> list[Term] | None:
+    """One summand as terms; None for what others may know."""
+    found = _known(part)
+    called = re.match(r"(\w+)\s*\(", part)
+    if found is None and called and called[1] in OWN:
+        raise fault(text, part, WRITE[called[1]])
+    if found is None and part.startswith("(") and "|" in part:
+        raise fault(text, part, "a group is (1|g), with slopes (1 + x|g), of a column g by its name")
+    return found
+
+
+def _known(part: str) -> list[Term] | None:
     if part.startswith("(") and part.endswith(")") and "|" in part:
         return _grouped(part[1:-1])
     crossed = [_atom(one) for _, one in _split(part, "*")]
@@ -89,7 +220,7 @@ def _terms(part: str) -> list[Term] | None:
 
 def _grouped(part: str) -> list[Term] | None:
     """What stands in (1 + x|g): the levels of g, and the slopes of x by level."""
-    effects, _, name = part.partition("|")
+    effects, _, name = part.replace("||", "|").partition("|")  # levels and slopes have priors of their own either way
     group = _name(name.strip())
     if group is None:
         return None
@@ -133,93 +264,4 @@ def _name(text: str) -> str | None:
     text = text.strip()
     if len(text) > 2 and text[0] == text[-1] == "`":
         return text[1:-1]
-    return text if NAME.fullmatch(text) else None
-
-
-# ---- formulaic -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FormulaSchema(Schema):
-    """What a formula made of a table, to make the same of new data."""
-
-    spec: Any = field(default=None, compare=False)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the coefficients, in formulaic's words."""
-        return tuple(name for name in self.spec.column_names if name != INTERCEPT)
-
-    @property
-    def by_name(self) -> bool:
-        """Formulas are of names."""
-        return True
-
-    @property
-    def columns(self) -> int:
-        """The number of coefficients."""
-        return self.inputs
-
-    def read(self, X: Any) -> Design:
-        """New data as a design with the coefficients of this formula."""
-        return _design(self.spec.get_model_matrix(X, output="numpy", na_action="raise"), self)
-
-    def to_json(self) -> dict[str, Any]:
-        """Refused: a formula may call anything, and a file must run nothing when it is loaded."""
-        raise ValueError(
-            "a fit of a formula with functions that neglog does not know cannot be saved, since such a formula is "
-            f"code; it knows {', '.join(FUNCTIONS)}, s(), C() and (1|group). Make other columns yourself and fit "
-            "those, or pickle the fit, if whoever loads it trusts you"
-        )
-
-
-def is_formula(y: Any) -> bool:
-    """Whether the target is a formula."""
-    return isinstance(y, str) and "~" in y
-
-
-def opened_formula(
-    X: Any, formula: str, given: Mapping[str, Any], labels: bool, missing: str, intercept: bool = True
-) -> tuple[Design, dict[str, NDArray[Any] | None]]:
-    """The right side as a design, and the left side and what goes with the rows as arrays.
-
-    Without an intercept the first category of the formula keeps all its levels, as formulaic has it.
-    """
-    try:
-        from formulaic import Formula as Formulaic
-    except ImportError:
-        raise ImportError(
-            f"y is the formula {formula!r}, of which neglog knows only a part; the rest needs the package formulaic: "
-            "pip install formulaic"
-        ) from None
-    if missing != "error":
-        raise ValueError(f'with a formula missing must be "error", but is {missing!r}; drop or fill the values first')
-    if labels:
-        raise ValueError(f"classes cannot stand in the formula {formula!r}; give X and the name or the values of y")
-    stated = Formulaic(formula)
-    if not intercept:
-        stated = Formulaic(lhs=stated.lhs, rhs=[term for term in stated.rhs if str(term) != "1"])
-    sides = stated.get_model_matrix(X, output="numpy", na_action="raise")
-    y = np.asarray(sides.lhs, float)
-    if y.ndim != 2 or y.shape[1] != 1:
-        raise ValueError(f"the left side of {formula!r} must be one column of numbers, but is {y.shape[1]} columns")
-    spec = sides.rhs.model_spec
-    if intercept and INTERCEPT not in spec.column_names:
-        raise without_intercept(formula)
-    schema = FormulaSchema(len(spec.column_names) - intercept, spec=spec)
-    values = {what: None if value is None else column(X, value, what, numeric=True) for what, value in given.items()}
-    return _design(sides.rhs, schema), {"y": np.ascontiguousarray(y[:, 0]), **values}
-
-
-def without_intercept(formula: str) -> ValueError:
-    """The error for a formula that leaves out what an argument asks for."""
-    return ValueError(
-        f"the formula {formula!r} leaves the intercept out, which is an argument here: say intercept=False"
-    )
-
-
-def _design(matrix: Any, schema: FormulaSchema) -> Design:
-    values = np.asarray(matrix, float)
-    kept = [i for i, name in enumerate(schema.spec.column_names) if name != INTERCEPT]
-    block = Dense.of(np.asfortranarray(values[:, kept]))
-    return Design((block,), block.rows, block.columns, schema)
+    return text if NAME.fullmatch(text) and text != REST else None

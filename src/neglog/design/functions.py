@@ -16,6 +16,16 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "square": np.square,
 }
+# By the value of a function: how fast it changes there; and of those whose value tells no sign, by the number itself
+SLOPES_BY_VALUE: dict[str, Callable[[Any], Any]] = {
+    "log": lambda value: np.exp(-value),
+    "log1p": lambda value: np.exp(-value),
+    "log2": lambda value: np.exp2(-value) / np.log(2),
+    "log10": lambda value: 10.0**-value / np.log(10),
+    "exp": np.positive,
+    "sqrt": lambda value: 0.5 / value,
+}
+SLOPES: dict[str, Callable[[Any], Any]] = {"abs": np.sign, "square": lambda x: 2.0 * x}
 CALL = re.compile(r"(\w+)\((.+)\)")
 
 

@@ -176,14 +176,15 @@ class Part:
 
     def block(self, base: Base) -> Block:
         """Its columns for these rows."""
-        codes = self._codes(base)
+        codes = self.codes_of(base)
         if not self.variables:
             assert codes is not None
             return Codes(codes, self.level_names)
         variables = tuple(_variable(base, variable.column, variable.pieces) for variable in self.variables)
         return Basis(variables, codes, self.levels, self.turn)
 
-    def _codes(self, base: Base) -> Any:
+    def codes_of(self, base: Base) -> Any:
+        """The number of each row's level, or pair of levels; None for terms without factors."""
         found = [_levels(base, name) for name, _ in self.factors]
         if not found:
             return None

@@ -10,7 +10,7 @@ the rows. The columns are orthogonal over the rows and have the mean 0, which th
 Inside, a row has four cubic B-splines that are not 0. What the core sums is by B-spline; `turn` makes columns of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,6 +48,12 @@ class Pieces:
         own = self.polynomials[piece]
         first = self.firsts[piece]
         return np.tensordot(own, weights[first : first + own.shape[1]], axes=1)
+
+    def slopes(self) -> "Pieces":
+        """The derivatives of the functions."""
+        falling = np.zeros_like(self.polynomials)
+        falling[:, :-1] = self.polynomials[:, 1:] * np.arange(1.0, self.polynomials.shape[1])[:, None]
+        return replace(self, polynomials=falling)
 
     def factor(self, x: Numbers, found: Any) -> tuple[Any, ...]:
         """A variable as the core takes it."""

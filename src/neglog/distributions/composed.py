@@ -89,7 +89,9 @@ class Composed(Noise):
             name = f"{cls.__name__}({limit.noise})"
             return replace(limit, noise=named.get(name, name))
 
-        return tuple(own if own.limit is None else replace(own, limit=around(own.limit)) for own in inside.declared)
+        return tuple(
+            replace(own, limit=None if own.limit is None else around(own.limit), ways=()) for own in inside.declared
+        )
 
     @classmethod
     @abstractmethod

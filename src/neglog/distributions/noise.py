@@ -46,15 +46,19 @@ class Noise(Distribution):
                 cls.spread = own.name
 
     def _state(self, **values: Any) -> None:
+        words = {own.name: values[own.name] for own in self._beside if own.ways and isinstance(values[own.name], str)}
+        told = {name: word for name, word in words.items() if word in self.parameter(name).ways}
+        values |= dict.fromkeys(told)
         modelled = tuple(own.name for own in self._beside if isinstance(values[own.name], str | ModelledBy))
         own_terms = {name: values[name] for name in modelled if isinstance(values[name], ModelledBy)}
         for name in modelled:
             if name not in own_terms and values[name] != MODEL:
                 owner = type(self).__name__
-                raise TypeError(
-                    f"{owner}: {name} must be a number, None, {MODEL!r} or terms(...), not {values[name]!r}"
-                )
+                named = ", ".join(map(repr, (MODEL, *self.parameter(name).ways)))
+                raise TypeError(f"{owner}: {name} must be a number, None, {named} or terms(...), not {values[name]!r}")
         super()._state(**values | dict.fromkeys(modelled))
+        if told:
+            self.__dict__["_told"] = told
         if modelled:
             self.__dict__["_modelled"] = modelled
         if own_terms:
@@ -95,6 +99,18 @@ class Noise(Distribution):
         """What predicts those of them that were stated with terms of their own, by name."""
         found: dict[str, ModelledBy] = self.__dict__.get("_own_terms", {})
         return found
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What tells the parameters that are not to be told by the likelihood, by name (`Parameter.ways`)."""
+        found: dict[str, str] = self.__dict__.get("_told", {})
+        return {name: way for name, way in found.items() if name in self.unknown} if found else found
+
+    def as_told(self, **values: Any) -> Self:
+        """The same noise with these as stated numbers, whatever was to tell them."""
+        other = self.estimated(**values)
+        other.__dict__.pop("_told", None)
+        return other
 
     # ---- what else is declared ---------------------------------------------------------------------------------------
 
@@ -337,7 +353,7 @@ class Noise(Distribution):
     @property
     def as_stated(self) -> dict[str, Any]:
         """The parameters by name, as a constructor takes them: "model" for those that are modelled."""
-        return self.parameters | dict.fromkeys(self.modelled, MODEL) | self.own_terms
+        return self.parameters | dict.fromkeys(self.modelled, MODEL) | self.own_terms | self.told
 
     def unmodelled(self) -> Self:
         """The same noise with the modelled parameters merely unknown."""
@@ -363,9 +379,9 @@ class Noise(Distribution):
 
     def __repr__(self) -> str:
         text = super().__repr__()
-        for name in self.modelled:
+        for name, said in (dict.fromkeys(self.modelled, MODEL) | self.own_terms | self.told).items():
             for before in "( ":  # of the whole name
-                text = text.replace(f"{before}{name}=None", f"{before}{name}={self.own_terms.get(name, MODEL)!r}")
+                text = text.replace(f"{before}{name}=None", f"{before}{name}={said!r}")
         return text if self.link.name == self.default_link else f"{text[:-1]}, link={self.link.name!r})"
 
     # ---- the kernel ------------------------------------------------------------------------------------------------
@@ -437,6 +453,11 @@ class Noise(Distribution):
     def location_at(self, mean: ArrayLike) -> Any:
         """The location at which y has this mean: the mean itself, unless the family says otherwise."""
         return np.asarray(mean, float)
+
+    @property
+    def point_is_location(self) -> bool:
+        """Whether what is predicted, `point`, is the location itself: not where the family tells one from the other."""
+        return type(self).location_at is Noise.location_at and not self.labelled
 
     def derivatives(self, y: ArrayLike, eta: ArrayLike, *, expected: bool = False) -> tuple[Any, Any, Any]:
         """The nll at raw prediction `eta` with its first and second derivative in eta, elementwise.

@@ -170,6 +170,7 @@ class Parameter:
     limit      the end that is no failure: as good as another noise, which is then said
     within     the open interval that the raw value lies in, where that is not every number
     several    it is several numbers, along its last axis
+    ways       what may stand in the place of its number to have it told by something else than the likelihood
     """
 
     name: str
@@ -182,6 +183,7 @@ class Parameter:
     limit: Limit | None = None
     within: tuple[float, float] | None = None
     several: bool = False
+    ways: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

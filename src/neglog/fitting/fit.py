@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neglog.design import check_index, declared_order, is_formula, opened_formula, read, row_count, split
-from neglog.design.design import Design
-from neglog.design.formula import read_formula, without_intercept
+from neglog.design.design import Design, TermsByPredictor
+from neglog.design.formula import beside_terms, fault, read_formula
+from neglog.design.functions import function_of
+from neglog.design.tables import as_table
 from neglog.distributions import Flat, Gaussian, Laplace
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.base import Prior
@@ -26,10 +28,11 @@ from neglog.estimation.diagnosis import diagnose
 from neglog.estimation.learned_prior import is_open, learn, on_unit_variance
 from neglog.estimation.smooth import WIDE
 from neglog.estimation.solve import solve
+from neglog.estimation.told_scale import note_of, refuse_untold, settled
 from neglog.evidence.learned_terms import has_priors, learn_terms
 from neglog.fitting.several import fit_several, questions
 from neglog.likelihood.accelerators import make_target
-from neglog.likelihood.modelled import check_columns, refuse_own_terms
+from neglog.likelihood.modelled import check_columns, refuse_own_terms, refuse_told
 from neglog.likelihood.ordered import order_notes
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.row_values import (
@@ -76,7 +79,8 @@ def fit(
                    data that need not fit in memory: a path, a glob or a directory of Parquet, CSV or Arrow files, or a
                    Dask or Spark dataframe; y and the next four are then names of columns
     y              one value per row, or the name of a column of X, or a formula such as "y ~ s(age) + (1|region) +
-                   log(power):fuel", which states the terms; so are the next four, but for the formula
+                   log(power):fuel + offset(start)", which states the terms, all other columns by a dot, and by 0 +
+                   that there is no intercept; the next four are values or names, too
     noise          what y does around the prediction; parameters that are None are estimated, and those that are "model"
                    are predicted for each row by the same columns, with coefficients and a prior like the location's:
                    `fit.predictors`. Several quantiles, AsymmetricLaplace(quantile=[0.1, 0.5, 0.9]), are as many fits,
@@ -118,7 +122,7 @@ def fit(
     given = {"sample_weight": sample_weight, "precision": precision, "offset": offset, "exposure": exposure}
     if evidence not in ("all", "groups"):
         raise ValueError(f'evidence must be "all" or "groups", but is {evidence!r}')
-    y, terms = explained(y, terms, intercept)
+    y, terms, intercept, given = explained(X, y, terms, intercept, given, engine, noise)
     modelled = terms_of_modelled(noise)
     if modelled:
         noise = noise.modelled_alike()
@@ -130,9 +134,10 @@ def fit(
         places: dict[str, Any] = {"engine": engine, "cache": cache, "progress": progress}
         one = partial(fit, X, y, prior=prior, **rows, **search, **places)
         return fit_several(several, lambda own: one(noise=own))  # type: ignore[return-value]  # but reads like one
-    source, stated = opened_source(X, engine), prior
+    source, stated, told = opened_source(X, engine), prior, _told(noise)
     if source is not None:
         _check_settings(prior, tol, max_iter)
+        refuse_told(noise)
         with watched(source, progress), np.errstate(all="ignore"):
             settings: dict[str, Any] = {
                 "intercept": intercept,
@@ -150,29 +155,78 @@ def fit(
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     else:
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
+            if told:
+                refuse_untold(noise)
+                noise = noise.as_told(**{told[0]: 1.0})
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
             with quiet_blas(task.engine):
-                task, answer, prior = _solved(task, prior, standardize, evidence)
+                if told:
+                    again = partial(_solved, prior=prior, standardize=standardize, evidence=evidence)
+                    task, answer, prior = settled(task, *told, again)
+                else:
+                    task, answer, prior = _solved(task, prior, standardize, evidence)
                 if not (math.isfinite(answer.decrement) and all_finite(answer.theta)):
                     task.engine.design.check_finite()
                 diagnose(task, answer, learned=is_open(stated) or bool(answer.scales))
     named = {what: value for what, value in {**ends_of(y), **given}.items() if isinstance(value, str)}
     result = FitOfRows(task, answer, prior, named, X if source is None and hasattr(X, "__getitem__") else None)
+    if told:
+        result.notes.append(note_of(result.noise, *told))
     if not result.converged:
         warnings.warn(result.message, ConvergenceWarning, stacklevel=2)
     return result
 
 
-def explained(y: Any, terms: Any, intercept: bool) -> tuple[Any, Any]:
-    """The target and the terms, of a formula if y is one that terms can say."""
-    formula = read_formula(y) if is_formula(y) else None
+def explained(
+    X: Any,
+    y: Any,
+    terms: Any,
+    intercept: bool,
+    given: dict[str, Any],
+    engine: str | None,
+    noise: Any = None,
+) -> tuple[Any, Any, bool, dict[str, Any]]:
+    """The target, the terms, whether there is an intercept, and what goes with the rows, by a formula if y is one; one
+    that terms cannot say stays a formula.
+    """
+    if not is_formula(y):
+        return y, terms, intercept, given
+    formula = read_formula(y)
     if formula is None:
-        return y, terms
+        text, own, beside = beside_terms(y)
+        return text, terms, intercept and own, _with_offset(y, given, beside, noise)
     if terms is not None:
         raise ValueError(f"the formula {y!r} states the terms; leave terms={terms!r} out")
-    if intercept and not formula.intercept:
-        raise without_intercept(y)
-    return formula.target, formula.terms
+    named = {"offset": formula.offset, "exposure": formula.exposure}
+    given = _with_offset(y, given, {what: name for what, name in named.items() if name is not None}, noise)
+    taken = [value for value in given.values() if isinstance(value, str)]
+    found = formula.terms_among(lambda: _names_of(X, y, engine), taken)
+    return formula.target, found, intercept and formula.intercept, given
+
+
+def _with_offset(formula: str, given: dict[str, Any], beside: dict[str, str], noise: Any) -> dict[str, Any]:
+    """What goes with the rows, with the offset that a formula states."""
+    for what, name in beside.items():
+        if what == "exposure" and isinstance(noise, Noise) and noise.link.name != "log":
+            why = (
+                f"the log of a column is taken beside the log link, not beside {noise.link.name!r}; make a column of it"
+            )
+            raise fault(formula, f"offset(log({name}))", why)
+        if given.get(what) is not None:
+            part = f"offset({name})" if what == "offset" else f"offset(log({name}))"
+            raise fault(formula, part, f"{what}={given[what]!r} says another; make one column of both")
+    return {**given, **beside}
+
+
+def _names_of(X: Any, formula: str, engine: str | None) -> list[str]:
+    """The columns among which a formula may mean all others."""
+    source = opened_source(X, engine)
+    if source is not None:
+        return list(source.types)
+    table = as_table(X)
+    if table is None:
+        raise fault(formula, ".", "all other columns have no names where X is an array; make a table of it")
+    return table.names
 
 
 def terms_of_modelled(noise: Any) -> dict[str, Any]:
@@ -180,6 +234,11 @@ def terms_of_modelled(noise: Any) -> dict[str, Any]:
     if not (isinstance(noise, Noise) and noise.own_terms):
         return {}
     return {name: noise.own_terms.get(name) for name in noise.modelled}
+
+
+def _told(noise: Any) -> tuple[str, str] | None:
+    """The parameter that something else than the likelihood tells, and what."""
+    return next(iter(noise.told.items()), None) if isinstance(noise, Noise) else None
 
 
 def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
@@ -233,6 +292,8 @@ def prepare(
     if labels and noise.classes is None:
         noise = noise.with_classes(order) if (order := declared_order(X, y)) is not None else noise
     by_class = given["offset"] if classes else None
+    if isinstance(by_class, str):
+        raise ValueError(f"for classes an offset has one column per class, but is the name {by_class!r}; give an array")
     if by_class is not None:
         check_index(X, by_class, "offset")
     given = {**given, "offset": None if classes else given["offset"]}
@@ -279,12 +340,14 @@ def opened(
     if is_formula(y):
         _refuse_terms_beside(y, made_of or {})
         return opened_formula(X, y, given, labels, missing, intercept)
+    if missing == "drop":
+        X = _needed(X, y, given, made_of or {})
     rest, values = split(X, {"y": y, **given}, labels=("y",) if labels else (), missing=missing)
     if isinstance(rest, Design):
         _refuse_terms(made_of or {})
         design = rest if intercept else _noting_references(rest)
     else:
-        weight = values.get("sample_weight")
+        weight = checked(values.get("sample_weight"), "sample_weight", zero=True)  # by which curves are made
         kinds: dict[str, Any] = {"reference": reference, "intercept": intercept, **(made_of or {})}
         design = read(rest, missing=missing, rare=rare, weight=weight, **kinds)
     before = row_count(X)
@@ -292,6 +355,21 @@ def opened(
         note = f"{before - design.rows:,} of {before:,} rows were left out: they lack values"
         design = replace(design, notes=(note, *design.notes))
     return design, values
+
+
+def _needed(X: Any, y: Any, given: dict[str, Any], made_of: dict[str, Any]) -> Any:
+    """A table without columns that no term takes: what they lack is no reason to leave rows out."""
+    table = as_table(X) if not isinstance(X, np.ndarray | list | tuple | Design) else None
+    if table is None:
+        return X
+    named = {value for value in (y, *given.values()) if isinstance(value, str)}
+    names = [name for name in table.names if name not in named]
+    stated = TermsByPredictor.of(made_of.get("terms"), made_of.get("modelled"), names)
+    if stated is None or stated.columns is None:
+        return X
+    of = {name: function_of(name, table.names) for name in stated.columns}
+    kept = named | {name if found is None else found[1] for name, found in of.items()}
+    return table.without(set(table.names) - kept)
 
 
 def _refuse_terms(made_of: dict[str, Any]) -> None:

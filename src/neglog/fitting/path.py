@@ -137,9 +137,13 @@ def path(
 def _refuse_terms(X: Any, y: Any, noise: Any) -> None:
     """Curves and groups have Gaussian priors of their own, of which a path has none."""
     formula = read_formula(y) if is_formula(y) else None
-    stated = (
-        [] if formula is None else [item for item in formula.terms if isinstance(item, Smooth | Group | Interaction)]
-    )
+    stated: list[Any] = []
+    if formula is not None:
+        stated = [item for item in formula.terms if isinstance(item, Smooth | Group | Interaction)]
+        beside = {"offset": formula.offset, "exposure": formula.exposure}
+        what, own = next(((what, own) for what, own in beside.items() if own is not None), ("", None))
+        if own is not None:
+            raise ValueError(f"a path takes {what}={own!r} as an argument, not in the formula {y!r}")
     if stated:
         raise ValueError(f"a path is of columns as they are, but the formula has {', '.join(map(str, stated))}")
     if isinstance(X, Design) and X.schema.terms is not None:

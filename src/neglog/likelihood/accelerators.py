@@ -12,7 +12,7 @@ from neglog.distributions.noise import Noise
 from neglog.likelihood.accelerated import Absolutes, Amounts, Binary, Classes, Counts, HuberTarget, LogSquares, Squares
 from neglog.likelihood.censored import Censored, refuse_one_sided, refuse_untold
 from neglog.likelihood.kinked import KinkedCells
-from neglog.likelihood.modelled import Modelled, ModelledCells, check_modelled
+from neglog.likelihood.modelled import Modelled, ModelledCells, check_modelled, refuse_told
 from neglog.likelihood.ordered import OrderedClasses
 from neglog.likelihood.targets import Target
 from neglog.likelihood.task import Task
@@ -46,6 +46,7 @@ def make_target(noise: Any, y: Any, w: Numbers | None, p: Numbers | None, *, who
     if not isinstance(noise, Noise):
         raise TypeError(f"noise must be a noise such as nl.Gaussian() or nl.Poisson(), but is {noise!r}")
     check_modelled(noise)
+    refuse_told(noise)
     if isinstance(y, Cells):
         if whole:
             refuse_one_sided(y if w is None else y[w > 0])

@@ -85,6 +85,17 @@ def refuse_own_terms(noise: Any, where: str) -> None:
         raise ValueError(f"{name}={own!r} states terms of the {name}, which {where}; state {name}={MODEL!r}")
 
 
+def refuse_told(noise: Any) -> None:
+    """Refuse what a noise leaves to something else than its likelihood, where that is not asked."""
+    if not isinstance(noise, Noise):
+        return
+    for name, way in noise.told.items():
+        raise ValueError(
+            f"{noise!r}: {name}={way!r} is settled together with the coefficients by nl.fit of rows in memory, but not "
+            f"here; state a number, such as that of such a fit, or {name}=None for the most probable one"
+        )
+
+
 def check_columns(noise: Noise, columns: int) -> None:
     """Refuse a model of a parameter by no columns at all."""
     if noise.modelled and columns == 0:

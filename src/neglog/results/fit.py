@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,8 @@ from neglog.distributions.base import Prior
 from neglog.distributions.noise import Noise
 from neglog.engines.memory import Loss, Memory
 from neglog.likelihood.row_values import UnseenLevelWarning, class_offsets, combined_offset, finite_prediction
+from neglog.margins.average import AverageEffects, average_effects
+from neglog.margins.intervals import Predictions, intervals
 from neglog.results.checked import Checked
 from neglog.results.contrasts import Contrasts
 from neglog.results.effects import Effect, effect_of
@@ -234,6 +236,46 @@ class Fit(Checked):
         """
         return effect_of(self, name, at, level, simultaneous, of)
 
+    def effects(
+        self,
+        X: Any = None,
+        *,
+        columns: str | Sequence[str] | None = None,
+        level: float = 0.95,
+        errors: str = "posterior",
+        cluster: Any = None,
+        tests: bool = False,
+        offset: Any = None,
+        exposure: Any = None,
+        sample_weight: Any = None,
+    ) -> AverageEffects:
+        """Average marginal effects: how much the mean of y changes with a unit of a column, by the derivative of the
+        whole prediction, averaged over rows; of the levels of a factor, the mean difference to its first level, as
+        R's marginaleffects has it. Classes have the effects on their probabilities.
+
+        X        the rows, by default those of the fit, by their weights; with what goes with them in `offset`,
+                 `exposure` and `sample_weight`, which are columns of X if they were named at the fit
+        columns  those that are wanted, by default all, but for groups, whose levels have a prior about their mean
+        errors   and cluster are the kind and the clusters of `covariance`
+        tests    adds each estimate over its error, and the probability of one so far from 0 if there were nothing
+
+        Rows that lack a value of a column do not count for it. True and false are numbers: their effect is a slope.
+
+        >>> import numpy as np, neglog as nl
+        >>> x = np.random.default_rng(0).normal(size=500)
+        >>> fit = nl.fit(x[:, None], np.random.default_rng(1).poisson(np.exp(1 + 0.5 * x)), nl.Poisson())
+        >>> found = fit.effects()
+        >>> found.estimate.round(2), found.standard_errors.round(2)
+        (array([1.56]), array([0.09]))
+        """
+        checked_level(level)
+        spread = self._spread(errors, cluster)
+        beside = {"offset": offset, "exposure": exposure, "sample_weight": sample_weight}
+        given = next((what for what, value in beside.items() if value is not None), None)
+        if X is None and given is not None:
+            raise ValueError(f"{given} goes with the rows of X; those of the fit have their own")
+        return average_effects(self, as_columns(X), columns, level, spread, beside, tests)
+
     def relativities(self, *, level: float = 0.95, of: str = "location") -> Relativities:
         """Tables for tariffs: a base, and for each term what its levels, one unit more or places on its curve make of
         it, with intervals; factors where the link is log. The prediction of a row is the base times all its factors.
@@ -382,10 +424,33 @@ class Fit(Checked):
         """The law of y for each row of X, at the fitted parameters."""
         return self.noise.given(self._raw(X, offset, exposure))
 
-    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
+    @overload
+    def predict(self, X: Any, *, offset: Any = ..., exposure: Any = ..., interval: None = ...) -> Numbers: ...
+
+    @overload
+    def predict(
+        self, X: Any, *, offset: Any = ..., exposure: Any = ..., interval: float, of: str = ...
+    ) -> Predictions: ...
+
+    def predict(
+        self, X: Any, *, offset: Any = None, exposure: Any = None, interval: float | None = None, of: str = "mean"
+    ) -> Any:
         """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
         probabilities. A dict of values by column is one row, predicted in microseconds.
+
+        interval  a probability: predictions then come with the ends of intervals, as `estimate`, `lower`, `upper`
+        of        "mean": the interval is of the mean, by what is not known about coefficients and noise, on the scale
+                  of the link; "y": it is of another y of this row, by its predictive law
+
+        >>> import numpy as np, neglog as nl
+        >>> x = np.arange(20.0)
+        >>> fit = nl.fit(x[:, None], 2 * x + np.random.default_rng(0).normal(size=20))
+        >>> estimate, lower, upper = fit.predict([[10.0]], interval=0.9)
+        >>> estimate.round(1), lower.round(1), upper.round(1)
+        (array([19.8]), array([19.5]), array([20.1]))
         """
+        if interval is not None:
+            return intervals(self, as_columns(X), checked_level(interval), of, offset, exposure)
         law = self.distribution(X, offset=offset, exposure=exposure)
         return np.asarray(law.p if law.labelled else law.point())
 

@@ -346,7 +346,11 @@ class FitOfRows(Fit):
         return profile_intervals(self, level, names, self.residual_degrees)
 
     def _spread(self, kind: str, cluster: Any) -> Spread:
-        return spread_of(self, kind, cluster)
+        return self._posterior_spread if kind == "posterior" and cluster is None else spread_of(self, kind, cluster)
+
+    @cached_property
+    def _posterior_spread(self) -> Spread:
+        return spread_of(self, "posterior", None)
 
     def _errors_by(self, spread: Spread) -> Errors:
         with np.errstate(all="ignore"):

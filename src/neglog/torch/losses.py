@@ -12,6 +12,7 @@ from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import ITSELF, LOG, LOGIT, ORDER, Parameter
 from neglog.distributions.specification import noise_of
+from neglog.likelihood.modelled import refuse_told
 from neglog.torch import cells, checks, densities
 from neglog.torch.composed import formula_of, taken_by
 from neglog.torch.tweedie import tweedie  # noqa: F401, which is a formula among the others
@@ -92,6 +93,7 @@ class NLLLoss(nn.Module):  # type: ignore[misc]
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction must be one of {', '.join(map(repr, REDUCTIONS))}, but is {reduction!r}")
         modelled = noise_of(noise)
+        refuse_told(modelled)
         self.stated = modelled.unmodelled()
         self.reduction, self.check = reduction, check
         self.link, self._support, self._locations = self.stated.link.name, self.stated.support, self.stated.locations

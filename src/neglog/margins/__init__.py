@@ -1,0 +1,1 @@
+"""What columns do to the mean of y: average effects, and intervals of predictions."""
