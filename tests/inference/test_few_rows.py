@@ -89,6 +89,34 @@ def test_errors_are_enlarged_once(how):
     assert (fit.few_rows * fit.noise.scale) ** 2 == pytest.approx(squares / fit.residual_degrees, rel=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("noise", "change"), [(nl.Gaussian(scale="reml"), lambda y: y), (nl.LogNormal(scale="reml"), np.exp)]
+)
+def test_squares_over_the_rows_that_are_left(noise, change):
+    X, y = drawn()
+    wanted = sm.OLS(y, sm.add_constant(X)).fit()
+    fit, usual = nl.fit(X, change(y), noise), nl.fit(X, change(y), noise.with_(scale=None))
+    assert fit.noise.scale**2 == pytest.approx(wanted.mse_resid, rel=1e-9)
+    np.testing.assert_allclose(fit.standard_errors, wanted.bse[1:], rtol=1e-8)
+    found, other = fit.summary(0.9).table, usual.summary(0.9).table
+    for column in ("standard error", "lower", "upper"):
+        np.testing.assert_allclose(found[column], other[column][:4], rtol=1e-7)
+    assert fit.n_parameters == usual.n_parameters
+    assert fit.nll > usual.nll
+    assert any("by the squares over the rows less the coefficients (reml)" in note for note in fit.notes)
+    law, same = fit.posterior().predictive(X), usual.posterior().predictive(X)
+    np.testing.assert_allclose(law.icdf(np.full(ROWS, 0.1)), same.icdf(np.full(ROWS, 0.1)), rtol=1e-8)
+
+
+def test_squares_under_a_prior_count_what_is_left_of_the_coefficients():
+    X, y = drawn()
+    fit = nl.fit(X, y, nl.Gaussian(scale="reml"), nl.Gaussian(scale=0.5))
+    squares = np.sum((y - fit.predict(X)) ** 2)
+    assert fit.noise.scale**2 == pytest.approx(squares / fit.residual_degrees, rel=1e-6)
+    with pytest.raises(ValueError, match="as a prior: residuals tell nothing about it"):
+        nl.fit(X, y, nl.Gaussian(), nl.Gaussian(scale="reml"))
+
+
 def test_without_rows_intervals_stay_what_they_were(tmp_path):
     X, y = drawn()
     fit = nl.fit(X, y)

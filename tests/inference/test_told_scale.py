@@ -127,7 +127,7 @@ def test_as_text_and_as_an_estimator():
     with pytest.raises(TypeError, match="must be a number, None, 'model', 'mad', 'proposal2' or terms"):
         nl.Huber(scale="iqr")
     with pytest.raises(TypeError, match="must be a number, None, 'model' or terms"):
-        nl.Gaussian(scale="mad")
+        nl.StudentT(scale="mad")
     with pytest.raises(TypeError, match="not 'mad'"):
         nl.Log(nl.Huber(scale="mad"))
 

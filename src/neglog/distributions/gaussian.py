@@ -28,6 +28,8 @@ class Gaussian(Symmetric, Prior):
     Not         some errors are far larger than the rest: Huber or StudentT; y is positive and its spread grows with its
                 mean: Gamma or LogNormal
     Page        losses/gaussian
+    Scale       None is the most probable one, which few rows make too small; "reml" divides the squares by the rows
+                less the coefficients
     As prior    ridge, lambda = 1 / (2 scale^2); scale = inf leaves a coefficient unpenalised. While the scale is
                 unknown, `groups` may give each coefficient a label: those of the same label share a scale
     """
@@ -36,7 +38,7 @@ class Gaussian(Symmetric, Prior):
     scale: Value
     declared = (
         Parameter("loc", REAL, role=Role.LOCATION, raw=ITSELF),
-        Parameter("scale", POSITIVE_OR_INFINITE, role=Role.SPREAD, precision=-0.5),
+        Parameter("scale", POSITIVE_OR_INFINITE, role=Role.SPREAD, precision=-0.5, ways=("reml",)),
     )
 
     traits = Traits(log_concave=("identity",), divided=True, settled_by="squares", integrated="StudentT")

@@ -28,13 +28,15 @@ class LogNormal(Noise):
     Use         positive values that vary by factors: prices, incomes, concentrations
     Not         zeros: Hurdle(LogNormal()); some y are many times too large or too small: Log(StudentT())
     Page        losses/lognormal
+    Scale       None is the most probable one, which few rows make too small; "reml" divides the squares of logs by the
+                rows less the coefficients
     """
 
     loc: Value
     scale: Value
     declared = (
         Parameter("loc", REAL, role=Role.LOCATION, raw=ITSELF),
-        Parameter("scale", POSITIVE, role=Role.SPREAD, precision=-0.5),
+        Parameter("scale", POSITIVE, role=Role.SPREAD, precision=-0.5, ways=("reml",)),
     )
 
     support = POSITIVE_NUMBERS

@@ -106,12 +106,6 @@ class Noise(Distribution):
         found: dict[str, str] = self.__dict__.get("_told", {})
         return {name: way for name, way in found.items() if name in self.unknown} if found else found
 
-    def as_told(self, **values: Any) -> Self:
-        """The same noise with these as stated numbers, whatever was to tell them."""
-        other = self.estimated(**values)
-        other.__dict__.pop("_told", None)
-        return other
-
     # ---- what else is declared ---------------------------------------------------------------------------------------
 
     @classmethod
@@ -256,6 +250,10 @@ class Noise(Distribution):
         other = super().estimated(**values)
         if self.location in values:
             other.__dict__.pop("_made_by", None)
+        if "_told" in self.__dict__:
+            other.__dict__["_told"] = {name: way for name, way in self.__dict__["_told"].items() if name not in values}
+            if not other.__dict__["_told"]:
+                del other.__dict__["_told"]
         return other
 
     def of_total(self, p: Any) -> Distribution:

@@ -1,6 +1,7 @@
-"""Scales that are told by something else than the likelihood, which gross errors spoil: by the median absolute
-residual, or by Huber's proposal 2. Scale and coefficients settle together: the fit under a scale leaves residuals,
-these tell the scale, until it stays.
+"""Scales that are told by something else than the likelihood, which gross errors spoil, and which few rows make too
+small: by the median absolute residual, by Huber's proposal 2, or by the squares over the rows less the coefficients,
+which is the restricted likelihood of Gaussian noise (Patterson and Thompson 1971, Biometrika 58, 545-554). Scale and
+coefficients settle together: the fit under a scale leaves residuals, these tell the scale, until it stays.
 
 Huber (1964), Ann. Math. Statist. 35, 73-101, proposal 2; Huber and Ronchetti (2009), Robust Statistics, sections 6.7-8.
 """
@@ -63,6 +64,8 @@ def settled(task: Task, name: str, way: str, solve: Solve) -> tuple[Task, Answer
         if not np.isfinite(away) or abs(away) < enough or rounds == ROUNDS:
             break
         x, before = x + _step(x, away, before, rounds), (x, away)
+    if way == "reml":
+        answer.told, answer.integrated = (name,), "all"
     if not abs(away) < enough:
         answer.converged = False
         answer.notes.append(f"The scale and the coefficients did not settle in {rounds} rounds; state {name}=....")
@@ -84,8 +87,11 @@ def _step(x: float, away: float, before: tuple[float, float] | None, rounds: int
 
 def note_of(noise: Any, name: str, way: str) -> str:
     """What is said of the scale of a fit."""
+    value = f"{name}: {getattr(noise, name):.6g} by"
+    if way == "reml":
+        return f"{value} the squares over the rows less the coefficients (reml); the nll is not at its least there"
     by = "the median absolute residual (mad)" if way == "mad" else "Huber's proposal 2"
-    return f"{name}: {getattr(noise, name):.6g} by {by}; nats, errors and posteriors are those of a stated {name}"
+    return f"{value} {by}; nats, errors and posteriors are those of a stated {name}"
 
 
 def _at(task: Task, name: str, scale: float) -> Task:
@@ -137,6 +143,14 @@ def _proposal2(task: Task, answer: Answer, scale: float) -> float:
     return float(np.sqrt(s))
 
 
+def _squares(task: Task, answer: Answer, scale: float) -> float:
+    """Over the rows that are left when each coefficient has taken one."""
+    target = task.target
+    losses = np.asarray(target.noise.loss_at(task.engine.predict(answer.theta), target.raw))
+    left = target.total() - _counted(task, answer)
+    return float(np.sqrt(target.total(losses if target.p is None else target.p * losses) / left)) if left > 0 else 0.0
+
+
 def _counted(task: Task, answer: Answer) -> float:
     """How many coefficients the residuals have paid for, each by what a prior leaves of it."""
     free = free_coefficients(task, answer)
@@ -150,4 +164,8 @@ def _counted(task: Task, answer: Answer) -> float:
     return float(np.nansum(np.where(free, 1 - bend * covariance[: len(bend)], 0.0)) - lost)
 
 
-WAYS: dict[str, Callable[[Task, Answer, float], float]] = {"mad": _median, "proposal2": _proposal2}
+WAYS: dict[str, Callable[[Task, Answer, float], float]] = {
+    "mad": _median,
+    "proposal2": _proposal2,
+    "reml": _squares,
+}

@@ -157,7 +157,7 @@ def fit(
         with np.errstate(all="ignore"):  # a step too far may overflow; the line search sees it
             if told:
                 refuse_untold(noise)
-                noise = noise.as_told(**{told[0]: 1.0})
+                noise = noise.estimated(**{told[0]: 1.0})
             task = prepare(X, y, noise, prior, given, intercept, tol, max_iter, missing, rare, terms, modelled)
             with quiet_blas(task.engine):
                 if told:
@@ -244,6 +244,8 @@ def _told(noise: Any) -> tuple[str, str] | None:
 def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
     if not isinstance(prior, Prior):
         raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
+    if getattr(prior, "told", None):
+        raise ValueError(f"{prior!r} as a prior: residuals tell nothing about it; state its scale, or leave it None")
     if not (tol > 0 and max_iter > 0):
         raise ValueError(f"tol and max_iter must be > 0, but they are {tol} and {max_iter}")
 

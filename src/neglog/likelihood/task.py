@@ -54,6 +54,7 @@ class Answer:
     drift: Numbers | None = None  # directions whose squares add to their covariance, for what scales leave open
     information: Any = None  # standard errors, where they are known from the search
     integrated: str = ""  # coefficients without which the noise was learned: "all", or "groups", those under priors
+    told: tuple[str, ...] = ()  # parameters of the noise that are stated here, but were told by the rows
     evidence: tuple[str, float] | None = None  # of the scales of terms: what was integrated, and its log at the maximum
     notes: list[str] = field(default_factory=list)
 

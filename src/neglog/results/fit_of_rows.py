@@ -135,7 +135,7 @@ class FitOfRows(Fit):
             free -= answer.null.shape[1]
         if task.target.loss.classes > 1:  # of which only differences between classes count
             free -= int(np.count_nonzero(task.penalty.flat)) // task.target.loss.classes
-        return free + len(task.target.open)
+        return free + len(task.target.open) + len(answer.told)
 
     @cached_property
     def effective_parameters(self) -> float:
@@ -154,9 +154,10 @@ class FitOfRows(Fit):
         """Rows less what the location takes of them, where the noise has a spread that they tell: the degrees of
         freedom of Student's t. None where there is no such spread, or where other parameters are modelled.
         """
-        if self.noise.modelled or not (self.noise.has_few_row_law and self.noise.spread in self._task.target.open):
+        estimated = (*self._task.target.open, *self._answer.told)
+        if self.noise.modelled or not (self.noise.has_few_row_law and self.noise.spread in estimated):
             return None
-        left = self.total_weight - (self.effective_parameters - len(self._task.target.open))
+        left = self.total_weight - (self.effective_parameters - len(estimated))
         return left if left > 0 else None
 
     @cached_property

@@ -153,7 +153,7 @@ def of_posterior(fit: Fit, covariance: Any = None) -> Spread:
 
 def _coefficients(fit: Fit) -> float:
     """How many coefficients and intercepts were estimated."""
-    return float(fit.effective_parameters - len(fit._task.target.open))
+    return float(fit.effective_parameters - len(fit._task.target.open) - len(fit._answer.told))
 
 
 def _robust(fit: Fit, kind: str) -> Spread:
