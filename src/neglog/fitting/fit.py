@@ -132,7 +132,7 @@ def fit(
         return fit_several(several, lambda own: one(noise=own))  # type: ignore[return-value]  # but reads like one
     source, stated = opened_source(X, engine), prior
     if source is not None:
-        _check_settings(prior, tol, max_iter)
+        check_settings(prior, tol, max_iter)
         with watched(source, progress), np.errstate(all="ignore"):
             settings: dict[str, Any] = {
                 "intercept": intercept,
@@ -182,7 +182,7 @@ def terms_of_modelled(noise: Any) -> dict[str, Any]:
     return {name: noise.own_terms.get(name) for name in noise.modelled}
 
 
-def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
+def check_settings(prior: Prior, tol: float, max_iter: int) -> None:
     if not isinstance(prior, Prior):
         raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
     if not (tol > 0 and max_iter > 0):
@@ -227,7 +227,7 @@ def prepare(
     modelled: dict[str, Any] | None = None,
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
-    _check_settings(prior, tol, max_iter)
+    check_settings(prior, tol, max_iter)
     refuse_own_terms(noise, "nl.fit takes, but a path does not")
     labels, classes = isinstance(noise, Noise) and noise.labelled, isinstance(noise, Noise) and noise.of_classes
     if labels and noise.classes is None:
