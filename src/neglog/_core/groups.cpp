@@ -408,12 +408,16 @@ class Newton {
     void solve(std::size_t g) {
         const std::size_t all = q_.pass.width(q_.table);
         double* theta = search_.theta + g * all;
+        if (q_.rows.starts[g] == q_.rows.starts[g + 1]) {
+            std::fill_n(search_.held + g * all, all, std::uint8_t{0});
+            return end(g, GroupEnd::no_number, 0, NAN, infinity);
+        }
         group_.take(g);
         const std::size_t n = group_.width();
         for (std::vector<double>* one : {&here_, &trial_, &step_, &gradient_}) one->resize(std::max(one->size(), n));
         hessian_.resize(std::max(hessian_.size(), n * n));
+        std::fill_n(search_.held + g * all, all, std::uint8_t{0});
         for (std::size_t j = 0; j < group_.columns(); ++j) search_.held[g * all + j] = !group_.varies(j);
-        if (group_.rows() == 0) return end(g, GroupEnd::no_number, 0, NAN, infinity);
         group_.enter(theta, here_.data());
         look(g);
         descend(g);

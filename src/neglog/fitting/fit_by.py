@@ -56,8 +56,9 @@ def fit_by(
     prior      as in `nl.fit`; a scale that is None is learned for each group
     by         the name of a column of X, several names, or one label for each row
 
-    A group that has no fit does not stop the others: it has NaN for coefficients, or is not `converged`, and `message`
-    says why; rows in that sentence are counted within the group. A warning says how many there are.
+    A group that has no fit does not stop the others, unless none can be asked at all: it has NaN for coefficients, or
+    is not `converged`, and `message` says why; rows in that sentence are counted within the group. A warning says how
+    many there are.
 
     Noises that are smooth in the prediction and in what is open, under a prior that is Flat or a Gaussian of a stated
     scale, are fitted in one native call, in as many threads as there are processors; what that cannot settle, and all
@@ -118,6 +119,7 @@ class _Found:
     n_iter: NDArray[np.int64]
     texts: dict[int, str] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    refused: list[Exception] = field(default_factory=list)  # of groups that could not even be asked
     own: dict[int, tuple[float, Numbers, float, dict[str, float]]] = field(default_factory=dict)  # nll and errors
 
 
@@ -129,6 +131,8 @@ class _Asked:
         values = rows.values
         self.y = cells_of(values)
         self.weight = checked(values["sample_weight"], "sample_weight", zero=True)
+        if self.weight is not None and not self.weight.any():
+            raise ValueError("sample_weight is zero in every row; at least one row must count")
         self.precision = checked(values["precision"], "precision")
         self.offset = combined_offset(noise, values["offset"], values["exposure"])
         self.grouping = Grouping(rows.codes, len(rows.labels))
@@ -154,6 +158,8 @@ class _Asked:
         others[list(self.rows.failed)] = False
         for group in np.flatnonzero(others).tolist():
             self._ask(found, group)
+        if found.refused and len(found.refused) + len(self.rows.failed) == count:
+            raise found.refused[0]  # it is the question that cannot be asked
         state = {
             "stated_noise": self.noise,
             "prior": self.prior,
@@ -252,6 +258,7 @@ class _Asked:
             one = self._one(group)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             found.texts[group] = str(error)
+            found.refused.append(error)
             return
         found.texts[group] = one.message
         found.coef[group], found.intercept[group] = one.coef, one.intercept

@@ -19,7 +19,7 @@ from neglog.likelihood.row_values import combined_offset
 from neglog.printing import as_text, did_you_mean
 from neglog.results.one_row import as_columns
 from neglog.results.pooled import Pooled
-from neglog.results.storage import save
+from neglog.results.storage import write
 from neglog.typing import Numbers
 
 SHOWN = 10  # groups that are printed
@@ -122,7 +122,9 @@ class FitBy:
         out[:] = [sentences[int(n)] for n in self.n_iter]
         for group, columns in self.held.items():
             who = listed([self.names[k] for k in columns])
-            out[group] += f" The columns {who} do not vary within the group: they have the effect 0 there."
+            several = len(columns) > 1
+            does = f"The columns {who} do" if several else f"The column {who} does"
+            out[group] += f" {does} not vary within the group: the effect there is 0."
         for group, text in self.texts.items():
             out[group] = text
         return out
@@ -229,8 +231,8 @@ class FitBy:
         if len(rows):
             first = int(groups[rows[0]])
             raise ValueError(
-                f"{len(rows):,} of {len(groups):,} rows are of groups that could not be fitted, the first is "
-                f"{self.groups[first]!r}: {self.message[first]} Leave these rows out"
+                f"{len(rows):,} of {len(groups):,} rows are of groups that could not be fitted; leave them out. The "
+                f"first is {self.groups[first]!r}: {self.message[first]}"
             )
         return raw_predictions(design, groups, intercept, coef, shift), groups
 
@@ -242,16 +244,18 @@ class FitBy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fits, without the data, as JSON; `nl.load` reads it."""
-        save(self, path)
+        from neglog.results.stored_groups import groups_to_json
+
+        write(groups_to_json(self), path)
 
     @property
     def _failures(self) -> str:
         failed = np.flatnonzero(~self.converged)
         if not len(failed):
-            return f"{len(self):,} groups, all converged"
+            return f"{len(self):,} groups, all converged."
         first = int(failed[0])
         return (
-            f"{len(self):,} groups, of which {len(failed):,} did not converge; the first is {self.groups[first]!r}: "
+            f"{len(self):,} groups, of which {len(failed):,} did not converge. The first is {self.groups[first]!r}: "
             f"{self.message[first]}"
         )
 
@@ -262,6 +266,7 @@ class FitBy:
         return f"<{len(self):,} fits of {self.coef.shape[1]} coefficients: {self.stated_noise!r}{kind}{ending}>"
 
     def __str__(self) -> str:
+        from rich.markup import escape
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -269,11 +274,11 @@ class FitBy:
         numbers: dict[str, Any] = {"intercept": self.intercept} if self.has_intercept else {}
         numbers |= {name: self.coef[:, k] for k, name in enumerate(self.names[:WIDE])}
         for name in keys:
-            table.add_column(name)
+            table.add_column(escape(name))
         for name in ("rows", *numbers, *self.noise_parameters, ""):
-            table.add_column(name, justify="right")
+            table.add_column(escape(name), justify="right")
         for group in range(min(len(self), SHOWN)):
-            own = [str(labels[group]) for labels in keys.values()]
+            own = [escape(str(labels[group])) for labels in keys.values()]
             values = [*numbers.values(), *self.noise_parameters.values()]
             shown = [f"{column[group]:.4g}" for column in values]
             table.add_row(*own, f"{self.n_rows[group]:,}", *shown, "" if self.converged[group] else "not converged")
@@ -284,4 +289,4 @@ class FitBy:
             lines.append(f"and {' and '.join(hidden)}")
         if self.pooled is not None:
             lines.append(str(self.pooled))
-        return "\n".join([*lines, f"{self._failures}."])
+        return "\n".join([*lines, self._failures])
