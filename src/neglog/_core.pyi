@@ -168,6 +168,7 @@ class Problem:
         theta: Output,
         value: Output,
         decrement: Output,
+        largest: Output,
         steps: NDArray[int32],
         ends: NDArray[uint8],
         held: NDArray[uint8],

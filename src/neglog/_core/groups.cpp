@@ -176,6 +176,11 @@ class Group {
         return value;
     }
 
+    double largest() const {
+        double most = 0.0;
+        for (std::size_t i = 0; i < rows_; ++i) most = std::max(most, std::abs(y_[i]));
+        return most;
+    }
     bool varies(std::size_t column) const { return place_[column] != nowhere; }
     std::size_t columns() const { return all_; }
     std::size_t place(std::size_t column) const { return place_[column]; }
@@ -410,6 +415,7 @@ class Newton {
         double* theta = search_.theta + g * all;
         if (q_.rows.starts[g] == q_.rows.starts[g + 1]) {
             std::fill_n(search_.held + g * all, all, std::uint8_t{0});
+            search_.largest[g] = 0.0;
             return end(g, GroupEnd::no_number, 0, NAN, infinity);
         }
         group_.take(g);
@@ -418,6 +424,7 @@ class Newton {
         hessian_.resize(std::max(hessian_.size(), n * n));
         std::fill_n(search_.held + g * all, all, std::uint8_t{0});
         for (std::size_t j = 0; j < group_.columns(); ++j) search_.held[g * all + j] = !group_.varies(j);
+        search_.largest[g] = group_.largest();
         group_.enter(theta, here_.data());
         look(g);
         descend(g);

@@ -36,7 +36,7 @@ struct GroupSearch {
     double tol;
     std::size_t most_steps, looks;  // values of what is open that are looked at first, beside `shifts` of each group
     const double *looked_at, *shifts;
-    double *theta, *value, *decrement;
+    double *theta, *value, *decrement, *largest;  // the last: |y| as the noise is given it
     std::int32_t* steps;
     GroupEnd* ends;
     std::uint8_t* held;  // columns that do not vary within the group, and stay where their prior is centred

@@ -83,7 +83,7 @@ def read_labels(X: Any, by: Any, *, missing: bool = False) -> tuple[NDArray[np.i
     code, labels = _together(list(parts.values()))
     if not labels:
         raise ValueError("by has no value in any row")
-    order = sorted(range(len(labels)), key=lambda k: _sorted_among(labels[k]))
+    order = _order(labels)
     place = np.empty(len(labels) + 1, np.int64)
     place[order] = np.arange(len(labels))
     place[-1] = -1  # which the code -1 stands for
@@ -194,6 +194,15 @@ def _together(parts: list[Coded]) -> Coded:
             label.append(labels[own])
         found.append(tuple(reversed(label)))
     return codes, found
+
+
+def _order(labels: list[Any]) -> Any:
+    """The places of the labels in the order of these."""
+    kinds = set(map(type, labels))
+    if kinds <= {int, float} and max(map(abs, labels)) < tables.EXACT:
+        return np.argsort(np.array(labels), kind="stable")
+    key = labels.__getitem__ if kinds == {str} else lambda k: _sorted_among(labels[k])
+    return sorted(range(len(labels)), key=key)
 
 
 def _sorted_among(label: Any) -> Any:

@@ -24,6 +24,7 @@ class Found:
     theta: Numbers
     value: Numbers
     decrement: Numbers
+    largest: Numbers  # |y|, as the noise is given it
     steps: NDArray[np.int32]
     ends: NDArray[np.uint8]
     held: NDArray[np.bool_]  # columns that do not vary within the group
@@ -133,6 +134,7 @@ def search(
         theta,
         np.empty(count),
         np.empty(count),
+        np.empty(count),
         np.empty(count, np.int32),
         np.empty(count, np.uint8),
         np.empty((count, width), np.bool_),
@@ -155,6 +157,7 @@ def search(
         theta.reshape(-1),
         found.value,
         found.decrement,
+        found.largest,
         found.steps,
         found.ends,
         found.held.view(np.uint8).reshape(-1),

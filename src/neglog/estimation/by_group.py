@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neglog.design.blocks import Codes, Dense
+from neglog.distributions.arrays import all_finite
 from neglog.distributions.noise import Noise
 from neglog.engines.groups import ARRIVED, Found, Grouping, Held, curvature, raw_predictions, search
 from neglog.engines.memory import Loss, Memory
@@ -189,9 +190,9 @@ def starts(task: Groups) -> Numbers:
     link, low = target.noise.link, target.locations[0]
     theta = np.tile(task.penalty.centre, (grouping.count, 1))
     located = target.on_location_scale
-    told = np.isfinite(located)
-    weight = np.ones(len(located)) if target.weight is None else target.weight
-    if not told.all():
+    weight: Any = 1.0 if target.weight is None else target.weight
+    if not all_finite(located):
+        told = np.isfinite(located)
         located, weight = np.where(told, located, 0.0), np.where(told, weight, 0.0)
     total = grouping.sums(weight)
     middle = np.where(total > 0, grouping.sums(weight * located) / total, 1.0)
@@ -313,8 +314,7 @@ def _has_parameters(task: Groups, found: Found, raw: Numbers) -> NDArray[np.bool
     target, grouping = task.target, task.grouping
     moving = found.theta.shape[1] - found.held.sum(axis=1)
     sure = grouping.sizes > moving + (0 if target.squares else len(target.open))
-    located = np.where(np.isfinite(target.located), np.abs(target.located), 0.0)
-    size = np.maximum(grouping.largest(located), 0.0)
+    size = found.largest
     sure &= (size == 0) | (size > LEAST_SUM**0.25)
     for k, own in enumerate(target.opened):
         v = raw[:, k]
@@ -330,10 +330,11 @@ def _in_doubt(task: Groups) -> NDArray[np.bool_]:
     """Groups of which the family says that what is open cannot be told."""
     noise, grouping = task.target.noise, task.grouping
     doubted = np.zeros(grouping.count, bool)
-    zeros = grouping.sums(task.target.zeros.astype(float)).astype(int)
-    pairs, inverse = np.unique(np.stack([grouping.sizes, zeros]), axis=1, return_inverse=True)
-    told = np.array([noise.cannot_tell(int(n), int(none)) is not None for n, none in pairs.T], bool)
-    doubted |= told[inverse.reshape(-1)]
+    if type(noise).cannot_tell is not Noise.cannot_tell:
+        zeros = grouping.sums(task.target.zeros.astype(float)).astype(int)
+        pairs, inverse = np.unique(np.stack([grouping.sizes, zeros]), axis=1, return_inverse=True)
+        told = np.array([noise.cannot_tell(int(n), int(none)) is not None for n, none in pairs.T], bool)
+        doubted |= told[inverse.reshape(-1)]
     if type(noise).piled is not Noise.piled:
         y = task.target.points
         for group in range(grouping.count):

@@ -24,7 +24,7 @@ from neglog.fitting.several import questions
 from neglog.likelihood.accelerators import make_target
 from neglog.likelihood.prior_terms import make_penalty
 from neglog.likelihood.row_values import ConvergenceWarning, checked, combined_offset
-from neglog.likelihood.targets import Target
+from neglog.likelihood.targets import ALL, Target
 from neglog.results.fit_by import FitBy
 from neglog.results.fit_of_rows import FitOfRows
 from neglog.streaming.first_pass import opened_source
@@ -209,7 +209,7 @@ class _Asked:
     def _target(self, kept: NDArray[np.bool_]) -> Target:
         """Of the rows that are kept; `kept` loses those of groups with a y that the noise cannot explain."""
         try:
-            return self._explained(np.flatnonzero(kept))
+            return self._explained(ALL if kept.all() else np.flatnonzero(kept))
         except ValueError:
             bad = self._unexplained(
                 np.flatnonzero(np.bincount(self.grouping.codes[kept], minlength=self.grouping.count))

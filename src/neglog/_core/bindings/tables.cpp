@@ -230,14 +230,14 @@ struct Problem {
     void search_groups(const std::optional<Rows>& order, const Rows& starts, const Doubles& bend, const Doubles& centre,
                        const std::optional<Doubles>& unit, double factor, const std::vector<std::tuple<double, double>>& within, double tol,
                        std::size_t most_steps, const Doubles& looked_at, const Doubles& shifts, const DoublesOut& theta,
-                       const DoublesOut& value, const DoublesOut& decrement, const Rows32Out& steps, const Bytes& ends, const Bytes& held,
-                       std::size_t threads) const {
+                       const DoublesOut& value, const DoublesOut& decrement, const DoublesOut& largest, const Rows32Out& steps,
+                       const Bytes& ends, const Bytes& held, std::size_t threads) const {
         GroupQuestion question = by_group(order, starts, bend, centre, unit, factor);
         const std::size_t width = this->width(), open = pass.open.size(), count = question.rows.count;
         for (const auto& [low, high] : within) question.ends.push_back({low, high});
         if (within.size() != open || (open && looked_at.size() % open) || shifts.size() != count * open || theta.size() != count * width ||
-            value.size() != count || decrement.size() != count || steps.size() != count || ends.size() != count ||
-            held.size() != count * width)
+            value.size() != count || decrement.size() != count || largest.size() != count || steps.size() != count ||
+            ends.size() != count || held.size() != count * width)
             throw nb::value_error("outputs do not fit the groups");
         const GroupSearch search{tol,
                                  most_steps,
@@ -247,6 +247,7 @@ struct Problem {
                                  theta.data(),
                                  value.data(),
                                  decrement.data(),
+                                 largest.data(),
                                  steps.data(),
                                  reinterpret_cast<GroupEnd*>(ends.data()),
                                  held.data()};
@@ -344,8 +345,8 @@ void define_tables(nb::module_& m) {
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
         .def("search_groups", &Problem::search_groups, "order"_a.none(), "starts"_a, "bend"_a, "centre"_a, "unit"_a.none(), "factor"_a,
-             "within"_a, "tol"_a, "most_steps"_a, "looked_at"_a, "shifts"_a, "theta"_a, "value"_a, "decrement"_a, "steps"_a, "ends"_a,
-             "held"_a, "threads"_a)
+             "within"_a, "tol"_a, "most_steps"_a, "looked_at"_a, "shifts"_a, "theta"_a, "value"_a, "decrement"_a, "largest"_a, "steps"_a,
+             "ends"_a, "held"_a, "threads"_a)
         .def("curvature_of_groups", &Problem::curvature_of_groups, "order"_a.none(), "starts"_a, "bend"_a, "centre"_a, "unit"_a.none(),
              "factor"_a, "theta"_a, "value"_a, "variances"_a, "log_determinant"_a, "slopes"_a.none(), "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
