@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from neglog.design.blocks import Codes, Dense
 from neglog.distributions.arrays import all_finite
 from neglog.distributions.noise import Noise
+from neglog.distributions.parameters import Parameter
 from neglog.engines.groups import ARRIVED, Found, Grouping, Held, curvature, raw_predictions, search
 from neglog.engines.memory import Loss, Memory
 from neglog.estimation.diagnosis import MANY
@@ -63,11 +64,15 @@ class GroupAnswers:
     doubt about it. Of least squares what is open is known from the sum.
     """
 
+    task: Groups
     theta: Numbers
     raw: Numbers  # (groups, open parameters)
     steps: NDArray[np.int32]
     held: NDArray[np.bool_]
     sure: NDArray[np.bool_]
+    arrived: NDArray[np.bool_]
+    far: NDArray[np.bool_]  # (groups, open parameters): well on their way to a limit, and no other doubt
+    at_limit: tuple[Parameter, ...] = ()  # parameters that are stated in the task, for they went there
 
 
 def is_native(target: Target, design: Any, penalty: Penalty) -> bool:
@@ -84,14 +89,13 @@ def is_native(target: Target, design: Any, penalty: Penalty) -> bool:
     return penalty.smooth and all(isinstance(block, Dense | Codes) for block in design.blocks)
 
 
-def solve_groups(task: Groups) -> GroupAnswers:
+def answer_groups(task: Groups) -> GroupAnswers:
     """All groups at once."""
-    with np.errstate(all="ignore"):
-        if not task.target.open:
-            return _at_known(task)
-        if task.target.squares and task.penalty.flat.all():
-            return _least_squares(task)
-        return _jointly(task)
+    if not task.target.open:
+        return _at_known(task)
+    if task.target.squares and task.penalty.flat.all():
+        return _least_squares(task)
+    return _jointly(task)
 
 
 def known_loss(task: Groups) -> tuple[Memory, float]:
@@ -113,8 +117,8 @@ def _at_known(task: Groups) -> GroupAnswers:
     engine, factor = known_loss(task)
     begin = starts(task)
     found = search(engine, task.grouping, task.held, begin, tol=task.tol, most_steps=task.max_iter, factor=factor)
-    sure = _arrived(found) & ~_at_edge(task, engine, found.theta)
-    return GroupAnswers(found.theta, np.empty((task.grouping.count, 0)), found.steps, found.held, sure)
+    raw = np.empty((task.grouping.count, 0))
+    return _judged(task, found, raw, ~_at_edge(task, engine, found.theta))
 
 
 def _least_squares(task: Groups) -> GroupAnswers:
@@ -128,9 +132,7 @@ def _least_squares(task: Groups) -> GroupAnswers:
         most_steps=task.max_iter,
     )
     scale = np.sqrt(np.maximum(2 * found.value, 0.0) / task.weight)
-    raw = np.log(scale)[:, None]
-    sure = _arrived(found) & _has_parameters(task, found, raw)
-    return GroupAnswers(found.theta, raw, found.steps, found.held, sure)
+    return _judged(task, found, np.log(scale)[:, None])
 
 
 def _jointly(task: Groups) -> GroupAnswers:
@@ -147,8 +149,28 @@ def _jointly(task: Groups) -> GroupAnswers:
             getattr(found, name)[better] = getattr(other, name)[better]
     width = task.engine.width
     theta, raw = found.theta[:, :width], found.theta[:, width:]
-    sure = _arrived(found) & _has_parameters(task, found, raw) & ~_at_edge(task, joint_rows(task), theta)
-    return GroupAnswers(np.ascontiguousarray(theta), raw, found.steps, found.held, sure)
+    inside = ~_at_edge(task, joint_rows(task), theta)
+    found.held = found.held[:, :width]
+    found.theta = np.ascontiguousarray(theta)
+    return _judged(task, found, raw, inside)
+
+
+def from_there(task: Groups, theta: Numbers, raw: Numbers) -> GroupAnswers:
+    """All groups at once, from these coefficients and raw values on."""
+    found, width = _from(task, np.hstack([theta, raw]), look=False), task.engine.width
+    raw, found.held = found.theta[:, width:], found.held[:, :width]
+    found.theta = np.ascontiguousarray(found.theta[:, :width])
+    return _judged(task, found, raw, ~_at_edge(task, joint_rows(task), found.theta))
+
+
+def _judged(task: Groups, found: Found, raw: Numbers, inside: Any = True) -> GroupAnswers:
+    """What was found, and whether there is any doubt about it."""
+    finite = np.isfinite(found.theta).all(axis=1) & np.isfinite(raw).all(axis=1)
+    arrived = (found.ends == ARRIVED) & finite
+    known, far = _parameters(task, found, raw)
+    sure = arrived & (found.steps < MANY) & known & inside & ~far.any(axis=1)
+    far = far & (finite & known)[:, None]
+    return GroupAnswers(task, found.theta, raw, found.steps, found.held, sure, arrived, far)
 
 
 def _from(task: Groups, begin: Numbers, look: bool) -> Found:
@@ -239,7 +261,7 @@ def _begin_of(task: Groups) -> Numbers:
         return np.hstack([theta, room])
     located = target.on_location_scale
     told = np.isfinite(located)
-    some = task if told.all() else _of_rows(task, told)
+    some = task if told.all() else of_rows(task, told)
     y = located[told]
     weight = None if some.target.weight is None else some.target.weight
     squares = some.engine.under(Loss("gaussian", "identity"), y, weight)
@@ -262,13 +284,15 @@ def _begin_of(task: Groups) -> Numbers:
     return np.hstack([np.where(good[:, None], near.theta[:, :-1], theta), room])
 
 
-def _of_rows(task: Groups, kept: Any) -> Groups:
+def of_rows(task: Groups, kept: Any) -> Groups:
+    """The same question about some of the rows, a mask; groups keep their numbers."""
     rows = np.flatnonzero(kept)
     own, grouping = task.target.taken(rows), task.grouping.take(rows)
     return Groups(own, task.engine.take(rows), task.penalty, grouping, task.tol, task.max_iter)
 
 
-def _eta(task: Groups, theta: Numbers) -> Numbers:
+def raw_predictions_of(task: Groups, theta: Numbers) -> Numbers:
+    """eta of each row, by the coefficients of its group."""
     engine = task.engine
     intercept = theta[:, 0] if engine.intercept else np.zeros(len(theta))
     return raw_predictions(engine.design, task.grouping.codes, intercept, theta[:, engine.where], engine.offset)
@@ -276,7 +300,7 @@ def _eta(task: Groups, theta: Numbers) -> Numbers:
 
 def _distances(task: Groups, theta: Numbers, y: Numbers) -> Numbers:
     """About as far as y lies from its predictions, by group."""
-    w, away = task.target.w, np.abs(y - np.asarray(task.target.noise.link.inverse(_eta(task, theta))))
+    w, away = task.target.w, np.abs(y - np.asarray(task.target.noise.link.inverse(raw_predictions_of(task, theta))))
     return SPREAD_OF_MEAN * task.grouping.sums(away if w is None else w * away) / task.weight
 
 
@@ -286,14 +310,14 @@ def _spreads(task: Groups, theta: Numbers) -> Numbers | None:
     if target.locations[0] < 0:
         located = target.on_location_scale
         told = np.isfinite(located)
-        some = task if told.all() else _of_rows(task, told)
+        some = task if told.all() else of_rows(task, told)
         spread = _distances(some, theta, located[told])
         return np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
     if not target.noise.traits.divided:
         negative = bool(target.measure) and target.noise.parameter(target.measure).precision < 0
         return np.ones(grouping.count) if negative else None
     others = {own.name: own.start for own in target.opened if own.name != target.measure}
-    rows = target.noise.estimated(**others).loss_at(_eta(task, theta), target.points)
+    rows = target.noise.estimated(**others).loss_at(raw_predictions_of(task, theta), target.points)
     w = target.w
     dispersion = 2 * grouping.sums(rows if w is None else w * rows) / task.weight
     spread = dispersion ** -target.noise.parameter(target.measure).precision
@@ -303,27 +327,27 @@ def _spreads(task: Groups, theta: Numbers) -> Numbers | None:
 # ---- doubts ----------------------------------------------------------------------------------------------------------
 
 
-def _arrived(found: Found) -> NDArray[np.bool_]:
-    """Newton's method ended, in no more steps than a maximum needs."""
-    finite = np.isfinite(found.theta).all(axis=1)
-    return np.asarray((found.ends == ARRIVED) & (found.steps < MANY) & finite)
-
-
-def _has_parameters(task: Groups, found: Found, raw: Numbers) -> NDArray[np.bool_]:
-    """Whether what is open is neither next to nothing nor on its way to a limit, and rows are more than columns."""
+def _parameters(task: Groups, found: Found, raw: Numbers) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether what is open is neither next to nothing nor beyond all bounds, and rows are more than columns; and which
+    parameters are well on their way to a limit.
+    """
     target, grouping = task.target, task.grouping
-    moving = found.theta.shape[1] - found.held.sum(axis=1)
-    sure = grouping.sizes > moving + (0 if target.squares else len(target.open))
+    known, far = np.ones(grouping.count, bool), np.zeros(raw.shape, bool)
+    if not target.open:
+        return known, far
+    moving = task.engine.width - found.held.sum(axis=1)
+    known &= grouping.sizes > moving + (0 if target.squares else len(target.open))
     size = found.largest
-    sure &= (size == 0) | (size > LEAST_SUM**0.25)
+    known &= (size == 0) | (size > LEAST_SUM**0.25)
     for k, own in enumerate(target.opened):
         v = raw[:, k]
-        away = v - np.log(size) if own.name == target.measure and target.locations[0] < 0 else v
-        sure &= np.isfinite(v) & (np.abs(away) < (FAINT if away is not v else EXTREME))
         if own.limit is not None:
             first, last = (float(own.raw.raw(x)) for x in (own.start, own.limit.value))
-            sure &= (v - first) / (last - first) < FAR
-    return np.asarray(sure & ~_in_doubt(task))
+            far[:, k] = ~((v - first) / (last - first) < FAR)
+        spread = own.name == target.measure and target.locations[0] < 0
+        extent = np.abs(v - np.log(size)) < FAINT if spread else np.abs(v) < EXTREME
+        known &= np.isfinite(v) & (extent | far[:, k])
+    return known & ~_in_doubt(task), far
 
 
 def _in_doubt(task: Groups) -> NDArray[np.bool_]:
@@ -347,7 +371,7 @@ def _at_edge(task: Groups, engine: Memory, theta: Numbers) -> NDArray[np.bool_]:
     grouping, domain = task.grouping, domain_of(engine.loss)
     if domain is None:
         return np.zeros(grouping.count, bool)
-    eta = _eta(task, theta)
+    eta = raw_predictions_of(task, theta)
     least = -grouping.largest(-domain.margins(eta))
     size = np.minimum(domain.high - domain.low, grouping.sums(np.abs(eta)) / grouping.sizes)
     return ~(least > TOUCHING * size)
@@ -374,5 +398,5 @@ def nll_of(task: Groups, theta: Numbers, raw: Numbers) -> Numbers:
     """-log p of the rows of each group, every constant included."""
     with np.errstate(all="ignore"):
         target, codes = task.target, task.grouping.codes
-        rows = target.rows_nll(target.at(raw[codes]), _eta(task, theta), target.p, target.raw)
+        rows = target.rows_nll(target.at(raw[codes]), raw_predictions_of(task, theta), target.p, target.raw)
         return task.grouping.sums(rows if target.w is None else target.w * rows)

@@ -16,7 +16,9 @@ from neglog.distributions.censored import cells_of, ends_of
 from neglog.distributions.noise import Noise
 from neglog.engines.groups import Grouping
 from neglog.engines.memory import Memory
-from neglog.estimation.by_group import GroupAnswers, Groups, is_native, nll_of, solve_groups, variances_of
+from neglog.estimation.by_group import GroupAnswers, Groups, is_native, nll_of, variances_of
+from neglog.estimation.groups_at_limits import solve_groups
+from neglog.estimation.joint_newton import at_limit_note
 from neglog.estimation.learned_prior import is_open
 from neglog.fitting.fit import check_settings, fit
 from neglog.fitting.rows_by_group import RowsByGroup, read_by_group
@@ -118,6 +120,7 @@ class _Found:
     converged: NDArray[np.bool_]
     n_iter: NDArray[np.int64]
     texts: dict[int, str] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     refused: list[Exception] = field(default_factory=list)  # of groups that could not even be asked
     own: dict[int, tuple[float, Numbers, float, dict[str, float]]] = field(default_factory=dict)  # nll and errors
@@ -148,11 +151,11 @@ class _Asked:
             np.zeros(count, bool),
             np.zeros(count, np.int64),
         )
-        task, answers = self._in_one_call()
+        parts = self._in_one_call()
         others = np.ones(count, bool)
-        if task is not None and answers is not None:
-            others = ~answers.sure
-            self._take(found, task, answers)
+        for part in parts:
+            others &= ~part.sure
+            self._take(found, part)
         for group, text in self.rows.failed.items():
             found.texts[group] = text
         others[list(self.rows.failed)] = False
@@ -177,19 +180,20 @@ class _Asked:
             "n_rows": self.rows.sizes,
             "has_intercept": self.options["intercept"],
             "texts": found.texts,
+            "remarks": found.notes,
             "held": found.held,
             "pooled": None,
         }
-        return FitBy(state, _Late(task, answers, found))
+        return FitBy(state, _Late(parts, found))
 
     # ---- all at once -------------------------------------------------------------------------------------------------
 
-    def _in_one_call(self) -> tuple[Groups | None, GroupAnswers | None]:
-        """The groups whose targets the noise can explain, of rows that count; None where there is no such call."""
+    def _in_one_call(self) -> list[GroupAnswers]:
+        """The groups whose targets the noise can explain, of rows that count; none where there is no such call."""
         design, grouping = self.rows.design, self.grouping
         kept = np.ones(design.rows, bool) if self.weight is None else self.weight > 0
         if is_open(self.prior):
-            return None, None
+            return []
         target = self._target(kept)
         whole = kept.all()
         chosen = np.flatnonzero(kept)
@@ -201,10 +205,10 @@ class _Asked:
         )
         penalty = make_penalty(self.prior, engine)
         if not is_native(target, inside, penalty):
-            return None, None
+            return []
         grouping = grouping if whole else grouping.take(chosen)
         task = Groups(target, engine, penalty, grouping, self.options["tol"], self.options["max_iter"])
-        return task, solve_groups(task)
+        return solve_groups(task)
 
     def _target(self, kept: NDArray[np.bool_]) -> Target:
         """Of the rows that are kept; `kept` loses those of groups with a y that the noise cannot explain."""
@@ -238,17 +242,24 @@ class _Asked:
             return self._unexplained(groups[:half]) + self._unexplained(groups[half:])
         return []
 
-    def _take(self, found: _Found, task: Groups, answers: GroupAnswers) -> None:
+    def _take(self, found: _Found, part: GroupAnswers) -> None:
         """What was found in one call, of the groups that it has settled."""
-        engine, sure = task.engine, answers.sure
-        found.coef[sure] = answers.theta[sure][:, engine.where]
-        found.intercept[sure] = answers.theta[sure, 0] if engine.intercept else 0.0
-        for k, own in enumerate(task.target.opened):
-            found.parameters[own.name][sure] = own.raw.value(answers.raw[sure, k])
-        found.converged[sure], found.n_iter[sure] = True, answers.steps[sure]
-        still = answers.held[:, engine.where] & task.penalty.flat[engine.where] & sure[:, None]
+        engine, sure = part.task.engine, part.sure
+        found.coef[sure] = part.theta[sure][:, engine.where]
+        found.intercept[sure] = part.theta[sure, 0] if engine.intercept else 0.0
+        for k, own in enumerate(part.task.target.opened):
+            found.parameters[own.name][sure] = own.raw.value(part.raw[sure, k])
+        found.converged[sure], found.n_iter[sure] = True, part.steps[sure]
+        flat = part.task.penalty.flat[engine.where]
+        still = part.held[:, engine.where] & flat & sure[:, None]
         for group in np.flatnonzero(still.any(axis=1)).tolist():
             found.held[group] = tuple(np.flatnonzero(still[group]).tolist())
+        for own in part.at_limit:
+            assert own.limit is not None
+            found.parameters[own.name][sure] = own.limit.value
+            note = at_limit_note(own, self.noise)
+            for group in np.flatnonzero(sure).tolist():
+                found.notes[group] = f"{found.notes[group]} {note}" if group in found.notes else note
 
     # ---- one by one --------------------------------------------------------------------------------------------------
 
@@ -286,16 +297,15 @@ _BESIDE = ("sample_weight", "precision", "offset", "exposure")
 class _Late:
     """What costs another pass over the rows."""
 
-    task: Groups | None
-    answers: GroupAnswers | None
+    parts: list[GroupAnswers]
     found: _Found
 
     def nll(self) -> Numbers:
         """-log p of the rows of each group."""
-        if self.task is None or self.answers is None:
-            out = np.full(len(self.found.converged), np.nan)
-        else:
-            out = np.where(self.answers.sure, nll_of(self.task, self.answers.theta, self.answers.raw), np.nan)
+        out = np.full(len(self.found.converged), np.nan)
+        for part in self.parts:
+            if part.sure.any():
+                out[part.sure] = nll_of(part.task, part.theta, part.raw)[part.sure]
         for group, (nats, *_) in self.found.own.items():
             out[group] = nats
         return out
@@ -305,21 +315,20 @@ class _Late:
         found = self.found
         coef, intercept = np.full(found.coef.shape, np.nan), np.full(len(found.coef), np.nan)
         noise = {name: np.full(len(found.coef), np.nan) for name in found.parameters}
-        if self.task is not None and self.answers is not None:
-            engine, sure = self.task.engine, self.answers.sure
-            variances = variances_of(self.task, self.answers.theta, self.answers.raw)
+        for part in self.parts:
+            engine, sure = part.task.engine, part.sure
+            if not sure.any():
+                continue
             with np.errstate(all="ignore"):
-                errors = np.sqrt(variances)
-            width = self.task.engine.columns
-            coef[sure] = errors[sure][:, engine.where]
+                errors = np.sqrt(variances_of(part.task, part.theta, part.raw))[sure]
+            coef[sure] = errors[:, engine.where]
             if engine.intercept:
-                intercept[sure] = errors[sure, 0]
-            for k, own in enumerate(self.task.target.opened):
+                intercept[sure] = errors[:, 0]
+            for k, own in enumerate(part.task.target.opened):
                 slope = own.raw.slope(found.parameters[own.name][sure])
-                noise[own.name][sure] = np.abs(slope) * errors[sure, width + k]
+                noise[own.name][sure] = np.abs(slope) * errors[:, engine.width + k]
         for group, (_, own_coef, own_intercept, own_noise) in found.own.items():
             coef[group], intercept[group] = own_coef, own_intercept
             for name, value in own_noise.items():
-                if name in noise:
-                    noise[name][group] = value
+                noise[name][group] = value
         return coef, intercept, noise

@@ -40,6 +40,7 @@ STATED = (
     "n_rows",
     "has_intercept",
     "texts",
+    "remarks",
     "held",
     "pooled",
 )
@@ -79,7 +80,8 @@ class FitBy:
     n_iter: NDArray[np.int64]
     n_rows: NDArray[np.int64]
     has_intercept: bool
-    texts: dict[int, str]  # of groups that were asked one by one
+    texts: dict[int, str]  # how the groups ended that were asked one by one
+    remarks: dict[int, str]  # what else is to be said of the others
     held: dict[int, tuple[int, ...]]  # columns that do not vary within a group, where no prior holds them
     pooled: Pooled | None
 
@@ -125,6 +127,8 @@ class FitBy:
             several = len(columns) > 1
             does = f"The columns {who} do" if several else f"The column {who} does"
             out[group] += f" {does} not vary within the group: the effect there is 0."
+        for group, text in self.remarks.items():
+            out[group] += f" {text}"
         for group, text in self.texts.items():
             out[group] = text
         return out

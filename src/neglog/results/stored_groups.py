@@ -37,6 +37,7 @@ def groups_to_json(fits: FitBy) -> dict[str, Any]:
         "numbers": {name: state[name].tolist() for name in (*NUMBERS, *TABLES, *COUNTS)},
         **{name: {key: own.tolist() for key, own in state[name].items()} for name in BY_NAME},
         "texts": {str(group): text for group, text in fits.texts.items()},
+        "remarks": {str(group): text for group, text in fits.remarks.items()},
         "held": {str(group): list(columns) for group, columns in fits.held.items()},
         "pooled": None if pooled is None else _pooled_to_json(pooled),
     }
@@ -57,7 +58,9 @@ def groups_from_json(stored: Mapping[str, Any]) -> FitBy:
     noise = law_from_json(stored["noise"])
     if set(state["noise_parameters"]) != set(noise.unknown):
         raise ValueError(f"noise_parameters must be those that the noise leaves open, {', '.join(noise.unknown)}")
-    texts = {_group(key, count): str(text) for key, text in stored["texts"].items()}
+    texts, remarks = (
+        {_group(key, count): str(text) for key, text in stored[name].items()} for name in ("texts", "remarks")
+    )
     held = {_group(key, count): tuple(int(k) for k in own) for key, own in stored["held"].items()}
     if any(not 0 <= k < columns for own in held.values() for k in own):
         raise ValueError("held has columns that are not there")
@@ -72,6 +75,7 @@ def groups_from_json(stored: Mapping[str, Any]) -> FitBy:
         "has_intercept": bool(stored["has_intercept"]),
         "converged": _array(stored["converged"], (count,), "converged").astype(bool),
         "texts": texts,
+        "remarks": remarks,
         "held": held,
         "pooled": None if pooled is None else _pooled_from_json(pooled, columns, noise.unknown),
     }
