@@ -419,3 +419,106 @@ def test_constants_alone():
     fits = nl.fit_by(np.empty((40, 0)), COUNTS, nl.Poisson(), by=LABELS)
     means = [COUNTS[np.array(LABELS) == label].mean() for label in "ab"]
     np.testing.assert_allclose(np.exp(fits.intercept), means, rtol=1e-9)
+
+
+# ---- groups that know of each other ----------------------------------------------------------------------------------
+
+
+def alike(groups=30, rows=12, seed=0, scales=(0.4, 0.3, 0.0)):
+    """Coefficients of groups that are drawn from one law, those of the last column the same in all."""
+    rng = np.random.default_rng(seed)
+    by = rng.permutation(np.repeat(np.arange(groups), rows))
+    X = rng.normal(size=(groups * rows, 2))
+    b = np.array([0.5, 0.3, -0.2]) + rng.normal(size=(groups, 3)) * scales
+    return X, b[by, 0] + X[:, 0] * b[by, 1] + X[:, 1] * b[by, 2], by, rng
+
+
+@pytest.mark.parametrize("noise", [nl.Poisson(), nl.Gaussian(), nl.Gaussian(scale=0.7), nl.NegativeBinomial()])
+def test_the_law_between_groups_is_where_the_evidence_is_largest(noise):
+    """Against the evidence itself, by fits that hold the law where it is stated."""
+    X, eta, by, rng = alike()
+    known = isinstance(noise, nl.Gaussian)
+    y = eta + 0.7 * rng.normal(size=len(eta)) if known else rng.poisson(np.exp(eta)).astype(float)
+    fits = nl.fit_by(X, y, noise, by=by, pool=True)
+    assert fits.converged.all()
+    pooled = fits.pooled
+    full = np.column_stack([np.ones(len(X)), X])
+
+    def evidence(mean, scale, values):
+        law = noise.with_(**values)
+        prior = nl.Gaussian(loc=mean, scale=scale)
+        own = nl.fit_by(full, y, law, prior, by=by, intercept=False, tol=1e-10)
+        total = -own.nll.sum()
+        for group in range(len(own)):
+            rows = by == group
+            bend = law.gradient_hessian(y[rows], full[rows] @ own.coef[group])[1]
+            hessian = full[rows].T @ (bend[:, None] * full[rows]) + np.diag(scale**-2)
+            total += 1.5 * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(hessian)[1] - prior.nll(own.coef[group]).sum()
+        return total
+
+    mean, scale = np.append(pooled.intercept, pooled.mean), np.append(pooled.intercept_scale, pooled.scale)
+    scale = np.maximum(scale, 1e-4)
+    best = evidence(mean, scale, pooled.noise)
+    assert best == pytest.approx(pooled.log_evidence, abs=1e-3)
+    for way in (0.02, -0.02):
+        for k in range(3):
+            assert evidence(mean + way * np.eye(3)[k], scale, pooled.noise) < best
+            assert evidence(mean, scale * (1 + 2 * way * np.eye(3)[k]), pooled.noise) < best + 1e-6
+        for name, value in pooled.noise.items():
+            assert evidence(mean, scale, {name: value * (1 + 2 * way)}) < best
+
+
+def test_a_scale_may_be_zero():
+    X, eta, by, rng = alike(scales=(0.4, 0.0, 0.0), seed=3)
+    y = eta + rng.normal(size=len(eta))
+    fits = nl.fit_by(X, y, by=by, pool=True)
+    assert fits.converged.all()
+    for k in np.flatnonzero(fits.pooled.scale == 0):
+        assert np.ptp(fits.coef[:, k]) == 0
+        assert np.isinf(fits.pooled.scale_errors[k])
+        assert (fits.standard_errors[:, k] == 0).all()
+    same = nl.fit_by(X, rng.normal(size=len(eta)), by=by, pool=True)
+    assert (np.append(same.pooled.scale, same.pooled.intercept_scale) == 0).any()
+
+
+def test_groups_learn_of_each_other(tmp_path):
+    X, eta, by, rng = alike(groups=50, rows=6)
+    y = rng.poisson(np.exp(eta)).astype(float)
+    y[by == 3] = 0.0  # alone it has no maximum
+    y[by == 4] = -1.0
+    y[np.flatnonzero(by == 6)[0]] = np.nan
+    X[np.flatnonzero(by == 5)[0]] = np.inf
+    fits = quietly(X, y, nl.Poisson(), by=by, pool=True)
+    assert np.flatnonzero(~fits.converged).tolist() == [4, 5, 6]
+    assert "needs counts" in fits.message[4]
+    assert "infinite" in fits.message[5]
+    assert "y has no value" in fits.message[6]
+    assert np.isnan(fits.coef[4:7]).all()
+    good = ~np.isin(by, [4, 5, 6])
+    alone = nl.fit_by(X[good], y[good], nl.Poisson(), by=by[good], pool=True)
+    np.testing.assert_allclose(alone.coef, np.delete(fits.coef, [4, 5, 6], axis=0), rtol=1e-6)
+    new = fits.predict(X[good][:3], by=[100, 101, 102])
+    np.testing.assert_allclose(new, np.exp(fits.pooled.intercept + X[good][:3] @ fits.pooled.mean))
+    fits.save(tmp_path / "fits.json")
+    loaded = nl.load(tmp_path / "fits.json")
+    assert str(loaded) == str(fits)
+    assert "between groups" in str(fits)
+    assert "pooled" in repr(fits)
+    np.testing.assert_array_equal(loaded.predict(X[good], by=by[good]), fits.predict(X[good], by=by[good]))
+    np.testing.assert_array_equal(loaded.pooled.mean_errors, fits.pooled.mean_errors)
+
+
+def test_a_weight_of_two_is_a_row_twice():
+    X, eta, by, rng = alike()
+    y = eta + 0.5 * rng.normal(size=len(eta))
+    once = nl.fit_by(X, y, by=by, sample_weight=np.full(len(y), 2.0), pool=True)
+    twice = nl.fit_by(np.vstack([X, X]), np.append(y, y), by=np.append(by, by), pool=True)
+    np.testing.assert_allclose(once.coef, twice.coef, rtol=1e-4, atol=1e-5)
+    assert once.pooled.log_evidence == pytest.approx(twice.pooled.log_evidence, abs=1e-6)
+
+
+def test_what_cannot_be_pooled_is_refused():
+    with pytest.raises(ValueError, match="learns the prior"):
+        nl.fit_by(ROWS, COUNTS, nl.Poisson(), nl.Gaussian(scale=1.0), by=LABELS, pool=True)
+    with pytest.raises(ValueError, match="smooth"):
+        nl.fit_by(ROWS, COUNTS, nl.Laplace(), by=LABELS, pool=True)

@@ -1,6 +1,6 @@
 """Rows of groups as a design and arrays; groups that lack values are set aside, each with the reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,11 @@ class RowsByGroup:
     labels: Labels
     sizes: NDArray[np.int64]  # rows of each group, as they were given
     failed: dict[int, str]
+
+    def taken(self, rows: NDArray[np.intp]) -> "RowsByGroup":
+        """Some of the rows; groups keep their numbers."""
+        values = {what: None if own is None else own[rows] for what, own in self.values.items()}
+        return replace(self, design=take_rows(self.design, rows), values=values, codes=self.codes[rows])
 
 
 def read_by_group(

@@ -99,20 +99,19 @@ def _group(key: str, count: int) -> int:
 
 
 def _pooled_to_json(pooled: Pooled) -> dict[str, Any]:
-    own = vars(pooled) | {"mean": pooled.mean.tolist(), "scale": pooled.scale.tolist(), "names": list(pooled.names)}
-    return dict(own)
+    return {name: own.tolist() if isinstance(own, np.ndarray) else own for name, own in vars(pooled).items()}
 
 
 def _pooled_from_json(stored: Mapping[str, Any], columns: int, unknown: tuple[str, ...]) -> Pooled:
-    if set(stored["noise"]) != set(unknown):
-        raise ValueError("pooled must have what the noise leaves open")
-    return Pooled(
-        tuple(str(name) for name in stored["names"]),
-        _array(stored["mean"], (columns,), "mean"),
-        _array(stored["scale"], (columns,), "scale"),
-        float(stored["intercept"]),
-        float(stored["intercept_scale"]),
-        bool(stored["has_intercept"]),
-        {str(name): float(value) for name, value in stored["noise"].items()},
-        float(stored["log_evidence"]),
-    )
+    values: dict[str, Any] = {}
+    for name, kind in Pooled.__annotations__.items():
+        own = stored[name]
+        if kind is Numbers:
+            values[name] = _array(own, (columns,), name)
+        elif name in ("noise", "noise_errors"):
+            if set(own) != set(unknown):
+                raise ValueError("pooled must have what the noise leaves open")
+            values[name] = {str(key): float(value) for key, value in own.items()}
+        else:
+            values[name] = tuple(map(str, own)) if name == "names" else kind(own)
+    return Pooled(**values)
