@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neglog.design.blocks import Codes, Dense
-from neglog.distributions.arrays import all_finite
 from neglog.distributions.noise import Noise
 from neglog.distributions.parameters import Parameter
-from neglog.engines.groups import ARRIVED, Found, Grouping, Held, curvature, raw_predictions, search
-from neglog.engines.memory import Loss, Memory
+from neglog.engines.groups import ARRIVED, Found, search
+from neglog.engines.memory import Memory
 from neglog.estimation.diagnosis import MANY
-from neglog.estimation.joint_newton import AROUND, FAR, worth_a_look
+from neglog.estimation.group_starts import begin_of, spreads, starts
+from neglog.estimation.joint_newton import FAR, worth_a_look
+from neglog.estimation.rows_of_groups import Groups, joint_rows, known_loss, raw_predictions_of
 from neglog.estimation.smooth import TOUCHING
 from neglog.likelihood.accelerated import Absolutes, HuberTarget
 from neglog.likelihood.censored import Censored
@@ -30,32 +31,6 @@ from neglog.typing import Numbers
 
 FAINT = 11.5  # log of how small a spread may be beside y before one asks whether the columns reach every y
 EXTREME = 15.0  # a raw parameter beyond it is asked again
-SPREAD_OF_MEAN = 1.25  # times the mean distance from a prediction: about the spread
-ROUGH = 0.1  # posterior standard deviations from the optimum that do for a start
-SHORT = 25  # steps to it
-
-
-@dataclass
-class Groups:
-    """The rows of all groups under one noise and prior. The columns are not centred; the core does so by group."""
-
-    target: Target
-    engine: Memory
-    penalty: Penalty
-    grouping: Grouping
-    tol: float
-    max_iter: int
-
-    @property
-    def held(self) -> Held:
-        """The prior of the coefficients."""
-        return Held(self.penalty.bend, self.penalty.centre)
-
-    @property
-    def weight(self) -> Numbers:
-        """The weight of each group."""
-        w = self.target.w
-        return self.grouping.sums(1.0 if w is None else w)
 
 
 @dataclass
@@ -98,18 +73,6 @@ def answer_groups(task: Groups) -> GroupAnswers:
     return _jointly(task)
 
 
-def known_loss(task: Groups) -> tuple[Memory, float]:
-    """The rows under the loss at known parameters, and what multiplies it."""
-    dispersion = task.target.dispersion()
-    assert isinstance(dispersion, Known)
-    return task.engine.with_target(task.target), 1.0 / dispersion.dispersion
-
-
-def joint_rows(task: Groups) -> Memory:
-    """The rows under the nll in coefficients and all that is open."""
-    return task.engine.under(task.target.joint_loss(), task.target.joint_y, task.target.w)
-
-
 # ---- three ways ------------------------------------------------------------------------------------------------------
 
 
@@ -138,7 +101,7 @@ def _least_squares(task: Groups) -> GroupAnswers:
 def _jointly(task: Groups) -> GroupAnswers:
     """Coefficients and all that is open."""
     target, grouping = task.target, task.grouping
-    begin = _begin_of(task)
+    begin = begin_of(task)
     found = _from(task, begin, look=True)
     if target.squares:  # beside the prior with a large scale there may be an optimum near least squares
         flat = Groups(target, task.engine, Penalty.none(task.engine.width), grouping, task.tol, task.max_iter)
@@ -179,7 +142,7 @@ def _from(task: Groups, begin: Numbers, look: bool) -> Found:
     within = [(-np.inf, np.inf) if own.within is None else own.within for own in target.opened]
     looks: dict[str, Any] = {}
     if look:
-        spread = _spreads(task, begin[:, : task.engine.width])
+        spread = spreads(task, begin[:, : task.engine.width])
         measured = [own.name == target.measure and spread is not None for own in target.opened]
         axes = [
             worth_a_look(own, 1.0 if own_spread else None)
@@ -201,127 +164,6 @@ def _from(task: Groups, begin: Numbers, look: bool) -> Found:
         within=within,
         **looks,
     )
-
-
-# ---- where to begin --------------------------------------------------------------------------------------------------
-
-
-def starts(task: Groups) -> Numbers:
-    """The intercept-only fit of each group, roughly, as `smooth.start` has it for one."""
-    target, engine, grouping = task.target, task.engine, task.grouping
-    link, low = target.noise.link, target.locations[0]
-    theta = np.tile(task.penalty.centre, (grouping.count, 1))
-    located = target.on_location_scale
-    weight: Any = 1.0 if target.weight is None else target.weight
-    if not all_finite(located):
-        told = np.isfinite(located)
-        located, weight = np.where(told, located, 0.0), np.where(told, weight, 0.0)
-    total = grouping.sums(weight)
-    middle = np.where(total > 0, grouping.sums(weight * located) / total, 1.0)
-    if target.locations == (0.0, 1.0):
-        margin = 0.5 / (task.weight + 1)
-        middle = np.clip(middle, margin, 1 - margin)
-    if not engine.intercept:
-        if link.name in ("inverse", "sqrt") or (link.name == "identity" and low == 0):
-            wanted = np.where(located > 0, located, 0.5 * middle[grouping.codes])
-            return _regressed(task, np.asarray(link.forward(wanted)), theta)
-        return theta
-    offset = engine.offset
-    if link.name == "log":
-        base: Any = 0.0
-        if offset is not None:
-            top = grouping.largest(offset)
-            base = top + np.log(grouping.sums(weight * np.exp(offset - top[grouping.codes])) / total)
-        empty = 0.5 / np.maximum(task.weight, 1.0) if low == 0 else 1.0
-        theta[:, 0] = np.log(np.where(middle > 0, middle, empty)) - base
-    else:
-        eta = np.asarray(link.forward(middle))
-        away = 0.0 if offset is None else grouping.sums(offset) / grouping.sizes
-        theta[:, 0] = np.where(np.isfinite(eta), eta, 1.0) - away
-    return theta
-
-
-def _regressed(task: Groups, eta: Numbers, otherwise: Numbers) -> Numbers:
-    """The coefficients whose raw predictions are nearest to these."""
-    engine = task.engine.under(Loss("gaussian", "identity"), np.ascontiguousarray(eta), task.target.weight)
-    flat = Held(np.zeros(engine.width), np.zeros(engine.width))
-    found = search(engine, task.grouping, flat, np.zeros_like(otherwise), tol=ROUGH, most_steps=SHORT)
-    good = (found.ends == ARRIVED)[:, None]
-    return np.where(good, found.theta, otherwise)
-
-
-def _begin_of(task: Groups) -> Numbers:
-    """Coefficients, and places for what is open. Of a noise around a location, a robust fit, which outliers do not
-    pull; it begins at least squares.
-    """
-    target, grouping = task.target, task.grouping
-    theta, room = starts(task), np.zeros((grouping.count, len(target.open)))
-    anywhere = target.locations[0] < 0 and target.noise.link.name == "identity"
-    if not anywhere or not task.engine.columns or target.squares:
-        return np.hstack([theta, room])
-    located = target.on_location_scale
-    told = np.isfinite(located)
-    some = task if told.all() else of_rows(task, told)
-    y = located[told]
-    weight = None if some.target.weight is None else some.target.weight
-    squares = some.engine.under(Loss("gaussian", "identity"), y, weight)
-    flat = Held(task.penalty.bend * 1e-9, task.penalty.centre)  # next to nothing, but for columns that are collinear
-    begun = search(squares, some.grouping, flat, theta, tol=ROUGH, most_steps=SHORT)
-    theta = np.where((begun.ends == ARRIVED)[:, None], begun.theta, theta)
-    robust = Loss("huber", "identity", (np.zeros(1), np.full(1, np.log(1.345))), open=(0,))
-    spread = _distances(some, theta, y)
-    near = search(
-        some.engine.under(robust, y, some.target.w),
-        some.grouping,
-        flat.widened(1),
-        np.hstack([theta, np.zeros((grouping.count, 1))]),
-        tol=ROUGH,
-        most_steps=SHORT,
-        looked_at=np.log(np.array([*AROUND, 0.05])),
-        shifts=np.log(np.where(spread > 0, spread, 1.0)),
-    )
-    good = np.isfinite(near.theta).all(axis=1) & (near.ends == ARRIVED)
-    return np.hstack([np.where(good[:, None], near.theta[:, :-1], theta), room])
-
-
-def of_rows(task: Groups, kept: Any) -> Groups:
-    """The same question about some of the rows, a mask; groups keep their numbers."""
-    rows = np.flatnonzero(kept)
-    own, grouping = task.target.taken(rows), task.grouping.take(rows)
-    return Groups(own, task.engine.take(rows), task.penalty, grouping, task.tol, task.max_iter)
-
-
-def raw_predictions_of(task: Groups, theta: Numbers) -> Numbers:
-    """eta of each row, by the coefficients of its group."""
-    engine = task.engine
-    intercept = theta[:, 0] if engine.intercept else np.zeros(len(theta))
-    return raw_predictions(engine.design, task.grouping.codes, intercept, theta[:, engine.where], engine.offset)
-
-
-def _distances(task: Groups, theta: Numbers, y: Numbers) -> Numbers:
-    """About as far as y lies from its predictions, by group."""
-    w, away = task.target.w, np.abs(y - np.asarray(task.target.noise.link.inverse(raw_predictions_of(task, theta))))
-    return SPREAD_OF_MEAN * task.grouping.sums(away if w is None else w * away) / task.weight
-
-
-def _spreads(task: Groups, theta: Numbers) -> Numbers | None:
-    """What the spread of the noise is about, by group; None where nothing tells."""
-    target, grouping = task.target, task.grouping
-    if target.locations[0] < 0:
-        located = target.on_location_scale
-        told = np.isfinite(located)
-        some = task if told.all() else of_rows(task, told)
-        spread = _distances(some, theta, located[told])
-        return np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
-    if not target.noise.traits.divided:
-        negative = bool(target.measure) and target.noise.parameter(target.measure).precision < 0
-        return np.ones(grouping.count) if negative else None
-    others = {own.name: own.start for own in target.opened if own.name != target.measure}
-    rows = target.noise.estimated(**others).loss_at(raw_predictions_of(task, theta), target.points)
-    w = target.w
-    dispersion = 2 * grouping.sums(rows if w is None else w * rows) / task.weight
-    spread = dispersion ** -target.noise.parameter(target.measure).precision
-    return np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
 
 
 # ---- doubts ----------------------------------------------------------------------------------------------------------
@@ -375,28 +217,3 @@ def _at_edge(task: Groups, engine: Memory, theta: Numbers) -> NDArray[np.bool_]:
     least = -grouping.largest(-domain.margins(eta))
     size = np.minimum(domain.high - domain.low, grouping.sums(np.abs(eta)) / grouping.sizes)
     return ~(least > TOUCHING * size)
-
-
-# ---- how sure --------------------------------------------------------------------------------------------------------
-
-
-def variances_of(task: Groups, theta: Numbers, raw: Numbers) -> Numbers:
-    """Of the coefficients, (groups, columns), and of what is open on its raw scale, after them."""
-    with np.errstate(all="ignore"):
-        if not task.target.open:
-            engine, factor = known_loss(task)
-            return curvature(engine, task.grouping, task.held, theta, factor=factor).variances
-        if task.target.squares and task.penalty.flat.all():
-            own = curvature(task.engine.with_target(task.target), task.grouping, task.held, theta).variances
-            scale = np.exp(raw)
-            return np.hstack([own * scale * scale, 0.5 / task.weight[:, None]])
-        held = task.held.widened(len(task.target.open))
-        return curvature(joint_rows(task), task.grouping, held, np.hstack([theta, raw])).variances
-
-
-def nll_of(task: Groups, theta: Numbers, raw: Numbers) -> Numbers:
-    """-log p of the rows of each group, every constant included."""
-    with np.errstate(all="ignore"):
-        target, codes = task.target, task.grouping.codes
-        rows = target.rows_nll(target.at(raw[codes]), raw_predictions_of(task, theta), target.p, target.raw)
-        return task.grouping.sums(rows if target.w is None else target.w * rows)

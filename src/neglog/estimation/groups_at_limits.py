@@ -7,16 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from neglog.distributions.parameters import Parameter
-from neglog.estimation.by_group import (
-    GroupAnswers,
-    Groups,
-    answer_groups,
-    from_there,
-    nll_of,
-    of_rows,
-    raw_predictions_of,
-)
+from neglog.estimation.by_group import GroupAnswers, answer_groups, from_there
 from neglog.estimation.joint_newton import SAME, inside_of
+from neglog.estimation.rows_of_groups import Groups, nll_of, of_rows, raw_predictions_of
 from neglog.typing import Numbers
 
 

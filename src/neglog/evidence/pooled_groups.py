@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from neglog.engines.groups import ARRIVED, Held, Known, curvature, search
 from neglog.engines.memory import Memory
-from neglog.estimation.by_group import Groups, known_loss
+from neglog.estimation.rows_of_groups import Groups, known_loss
 from neglog.likelihood.task import Answer
 from neglog.typing import Numbers
 

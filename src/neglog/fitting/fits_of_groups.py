@@ -14,10 +14,11 @@ from neglog.distributions.censored import cells_of
 from neglog.distributions.noise import Noise
 from neglog.engines.groups import Grouping
 from neglog.engines.memory import Memory
-from neglog.estimation.by_group import GroupAnswers, Groups, is_native, nll_of, variances_of
+from neglog.estimation.by_group import GroupAnswers, is_native
 from neglog.estimation.groups_at_limits import solve_groups
 from neglog.estimation.joint_newton import at_limit_note
 from neglog.estimation.learned_prior import is_open
+from neglog.estimation.rows_of_groups import Groups, nll_of, variances_of
 from neglog.fitting.fit import fit
 from neglog.fitting.rows_by_group import RowsByGroup
 from neglog.likelihood.accelerators import make_target

@@ -7,7 +7,8 @@ import numpy as np
 
 from neglog.distributions import Flat
 from neglog.engines.memory import centres_of
-from neglog.estimation.by_group import Groups, is_native, nll_of
+from neglog.estimation.by_group import is_native
+from neglog.estimation.rows_of_groups import Groups, nll_of
 from neglog.estimation.solve import solve
 from neglog.evidence.pooled_groups import PooledAnswer, pool_groups
 from neglog.fitting.fits_of_groups import Asked
