@@ -160,7 +160,9 @@ def test_a_group_does_not_depend_on_the_others():
     [
         ({"sales": [1.0] * 20}, nl.Gaussian(), "passes through every point"),
         ({"sales": [1.0, 2.0]}, nl.Gaussian(), "passes through every point"),
-        ({"sales": [0.0] * 20}, nl.Poisson(), "separate"),
+        ({"sales": [0.0] * 20}, nl.Poisson(), "every y is 0"),
+        ({"sales": [0.0] * 18 + [1.0, 0.0], "x": [0.0] * 18 + [1.0, 0.0]}, nl.Poisson(), "separate"),
+        ({"sales": [0.0] * 20}, nl.NegativeBinomial(), "separate"),
         ({"sales": [1.0] * 19 + [-1.0]}, nl.Poisson(), "needs counts"),
         ({"sales": [1.0] * 19 + [0.5]}, nl.Poisson(), "needs counts"),
         ({"sales": [1.0, 3.0] * 9 + [2.0, np.nan]}, nl.Poisson(), "y has no value in 1 of its 20 rows"),

@@ -217,3 +217,20 @@ def _at_edge(task: Groups, engine: Memory, theta: Numbers) -> NDArray[np.bool_]:
     least = -grouping.largest(-domain.margins(eta))
     size = np.minimum(domain.high - domain.low, grouping.sums(np.abs(eta)) / grouping.sizes)
     return ~(least > TOUCHING * size)
+
+
+def endless(task: Groups) -> dict[int, float]:
+    """Groups whose every y is the same end of the support, of which the noise is ever more certain the farther the
+    intercept goes, with that end: there is no maximum, and no search is needed to say so.
+    """
+    noise, grouping = task.target.noise, task.grouping
+    found: dict[int, float] = {}
+    if not task.engine.intercept or task.target.open:
+        return found
+    for end in noise.certain:
+        with np.errstate(all="ignore"):
+            reached = np.isfinite(noise.link.forward(end))
+        if not reached:
+            alike = (grouping.sums((task.target.points == end).astype(float)) == grouping.sizes) & (grouping.sizes > 0)
+            found |= dict.fromkeys(np.flatnonzero(alike).tolist(), float(end))
+    return found

@@ -14,7 +14,7 @@ from neglog.distributions.censored import cells_of
 from neglog.distributions.noise import Noise
 from neglog.engines.groups import Grouping
 from neglog.engines.memory import Memory
-from neglog.estimation.by_group import GroupAnswers, is_native
+from neglog.estimation.by_group import GroupAnswers, endless, is_native
 from neglog.estimation.groups_at_limits import solve_groups
 from neglog.estimation.joint_newton import at_limit_note
 from neglog.estimation.learned_prior import is_open
@@ -76,6 +76,8 @@ class Asked:
         for part in parts:
             others &= ~part.sure
             self._take(found, part)
+        if parts:
+            others[self._without_end(found, parts[0], others)] = False
         for group, text in self.rows.failed.items():
             found.texts[group] = text
         others[list(self.rows.failed)] = False
@@ -187,6 +189,20 @@ class Asked:
             note = at_limit_note(own, self.noise)
             for group in np.flatnonzero(sure).tolist():
                 found.notes[group] = f"{found.notes[group]} {note}" if group in found.notes else note
+
+    def _without_end(self, found: _Found, part: GroupAnswers, others: NDArray[np.bool_]) -> list[int]:
+        """Groups whose intercept grows for ever: where the search ended is all that there is."""
+        ends = {group: end for group, end in endless(part.task).items() if others[group]}
+        engine, columns = part.task.engine, found.coef.shape[1]
+        for group, end in ends.items():
+            found.texts[group] = (
+                f"There is no maximum of the likelihood: every y is {end:g}, so that the intercept grows without end. "
+                "Leave the group out, or let groups know of each other: pool=True."
+            )
+            found.coef[group], found.intercept[group] = part.theta[group, engine.where], part.theta[group, 0]
+            found.n_iter[group] = part.steps[group]
+            found.own[group] = 0.0, np.full(columns, np.inf), np.inf, {}
+        return list(ends)
 
     # ---- one by one --------------------------------------------------------------------------------------------------
 
