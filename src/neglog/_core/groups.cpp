@@ -176,6 +176,14 @@ class Group {
         return value;
     }
 
+    // The intercept where the targets are, from which one step leads to the minimum of squares without losing digits.
+    void begin_at_middle(double* own) const {
+        if (!recentred_) return;
+        double total = 0.0;
+        for (std::size_t i = 0; i < rows_; ++i) total += y_[i] - offset_[i];
+        own[0] = total / static_cast<double>(rows_);
+    }
+
     double largest() const {
         double most = 0.0;
         for (std::size_t i = 0; i < rows_; ++i) most = std::max(most, std::abs(y_[i]));
@@ -426,6 +434,7 @@ class Newton {
         for (std::size_t j = 0; j < group_.columns(); ++j) search_.held[g * all + j] = !group_.varies(j);
         search_.largest[g] = group_.largest();
         group_.enter(theta, here_.data());
+        if (!q_.pass.joint && q_.pass.kernel->squares) group_.begin_at_middle(here_.data());
         look(g);
         descend(g);
         group_.leave(here_.data(), theta);

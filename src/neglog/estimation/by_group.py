@@ -16,7 +16,7 @@ from neglog.distributions.parameters import Parameter
 from neglog.engines.groups import ARRIVED, Found, search
 from neglog.engines.memory import Memory
 from neglog.estimation.diagnosis import MANY
-from neglog.estimation.group_starts import begin_of, spreads, starts
+from neglog.estimation.group_starts import begin_of, plain_starts, spreads
 from neglog.estimation.joint_newton import FAR, worth_a_look
 from neglog.estimation.rows_of_groups import Groups, joint_rows, known_loss, raw_predictions_of
 from neglog.estimation.smooth import TOUCHING
@@ -78,7 +78,7 @@ def answer_groups(task: Groups) -> GroupAnswers:
 
 def _at_known(task: Groups) -> GroupAnswers:
     engine, factor = known_loss(task)
-    begin = starts(task)
+    begin = plain_starts(task)
     found = search(engine, task.grouping, task.held, begin, tol=task.tol, most_steps=task.max_iter, factor=factor)
     raw = np.empty((task.grouping.count, 0))
     return _judged(task, found, raw, ~_at_edge(task, engine, found.theta))
@@ -90,7 +90,7 @@ def _least_squares(task: Groups) -> GroupAnswers:
         task.engine.with_target(task.target),
         task.grouping,
         task.held,
-        starts(task),
+        plain_starts(task),
         tol=task.tol,
         most_steps=task.max_iter,
     )

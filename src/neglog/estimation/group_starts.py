@@ -16,6 +16,13 @@ ROUGH = 0.1  # posterior standard deviations from the optimum that do for a star
 SHORT = 25  # steps to it
 
 
+def plain_starts(task: Groups) -> Numbers:
+    """Where to begin if nothing is open. For squares the core takes one step from the mean."""
+    if task.target.squares and task.engine.intercept:
+        return np.tile(task.penalty.centre, (task.grouping.count, 1))
+    return starts(task)
+
+
 def starts(task: Groups) -> Numbers:
     """The intercept-only fit of each group, roughly, as `smooth.start` has it for one."""
     target, engine, grouping = task.target, task.engine, task.grouping

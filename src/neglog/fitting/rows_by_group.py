@@ -41,7 +41,7 @@ def read_by_group(
         raise ValueError(f"missing must be one of {quoted(MODES)}, but is {missing!r}")
     drop = missing == "drop"
     codes, labels = read_labels(X, by, missing=drop)
-    sizes = np.bincount(codes[codes >= 0], minlength=len(labels))
+    sizes = np.bincount(codes[codes >= 0] if drop else codes, minlength=len(labels))
     names = named_labels(X, by)
     if names:
         table = as_table(X)
