@@ -152,6 +152,35 @@ def test_a_group_does_not_depend_on_the_others():
     np.testing.assert_array_equal(whole.coef[3:], part.coef)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("noise", [nl.StudentT(), nl.Huber(), nl.NegativeBinomial()])
+def test_heavy_tails_end_where_a_single_fit_ends(noise, weighted):
+    """Of several optima, the same one."""
+    rng = np.random.default_rng(5)
+    by, n = rng.permutation(np.repeat(np.arange(60), 25)), 1500
+    X = rng.normal(size=(n, 2))
+    counts = rng.poisson(np.exp(0.3 * X[:, 0]) * rng.gamma(0.7, 1 / 0.7, n)).astype(float)
+    y = counts if noise.measure == "mass" else 0.3 * X[:, 0] + rng.standard_t(1.5, size=n)
+    weight = rng.integers(1, 3, n).astype(float) if weighted else None
+    fits = quietly(X, y, noise, by=by, sample_weight=weight)
+    worse = 0
+    for group in range(60):
+        rows = by == group
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", nl.ConvergenceWarning)
+            alone = nl.fit(X[rows], y[rows], noise, sample_weight=None if weight is None else weight[rows])
+        worse += fits.nll[group] > alone.nll + 1e-6
+    assert worse <= 1
+
+
+def test_columns_with_the_names_of_results():
+    fits = nl.fit_by(pd.DataFrame({"rows": LABELS, "nll": ROWS[:, 0], "y": COUNTS}), "y", nl.Poisson(), by="rows")
+    found = fits.table()
+    assert found["rows"] == ["a", "b"]
+    assert found["rows of fit"].tolist() == [20, 20]
+    np.testing.assert_array_equal(found["nll effect"], fits.coef[:, 0])
+
+
 # ---- what fails ------------------------------------------------------------------------------------------------------
 
 

@@ -107,6 +107,23 @@ class Grouping:
             out[inside] = np.maximum.reduceat(ordered, self.starts[:-1][inside])
         return out
 
+    def medians(self, values: Numbers, w: Numbers | None = None) -> Numbers:
+        """Of one value for each row, which counts by its weight; NaN where there are none."""
+        order = np.lexsort((values, self.codes))
+        ordered, starts, sizes = values[order], self.starts[:-1], self.sizes
+        inside = np.flatnonzero(sizes)
+        out = np.full(self.count, np.nan)
+        if w is None:
+            low, high = (sizes[inside] - 1) // 2, sizes[inside] // 2
+            out[inside] = 0.5 * (ordered[starts[inside] + low] + ordered[starts[inside] + high])
+            return out
+        total = np.concatenate([[0.0], np.cumsum(w[order])])
+        ends = self.starts[1:]
+        wanted = total[starts[inside]] + 0.5 * (total[ends[inside]] - total[starts[inside]])
+        place = np.clip(np.searchsorted(total[1:], wanted), starts[inside], ends[inside] - 1)
+        out[inside] = ordered[place]
+        return out
+
     def take(self, kept: Any) -> "Grouping":
         """Some of the rows, in the same groups."""
         return Grouping(self.codes[kept], self.count)

@@ -11,7 +11,7 @@ from neglog.estimation.joint_newton import AROUND
 from neglog.estimation.rows_of_groups import Groups, of_rows, raw_predictions_of
 from neglog.typing import Numbers
 
-SPREAD_OF_MEAN = 1.25  # times the mean distance from a prediction: about the spread
+TYPICAL = 1.4826  # times the median distance from a prediction: the spread, where y is Gaussian
 ROUGH = 0.1  # posterior standard deviations from the optimum that do for a start
 SHORT = 25  # steps to it
 
@@ -90,12 +90,12 @@ def begin_of(task: Groups) -> Numbers:
     near = search(
         some.engine.under(robust, y, some.target.w),
         some.grouping,
-        flat.widened(1),
+        task.held.widened(1),
         np.hstack([theta, np.zeros((grouping.count, 1))]),
         tol=ROUGH,
         most_steps=SHORT,
         looked_at=np.log(np.array([*AROUND, 0.05])),
-        shifts=np.log(np.where(spread > 0, spread, 1.0)),
+        shifts=np.log(spread),
     )
     good = np.isfinite(near.theta).all(axis=1) & (near.ends == ARRIVED)
     return np.hstack([np.where(good[:, None], near.theta[:, :-1], theta), room])
@@ -103,8 +103,11 @@ def begin_of(task: Groups) -> Numbers:
 
 def _distances(task: Groups, theta: Numbers, y: Numbers) -> Numbers:
     """About as far as y lies from its predictions, by group."""
-    w, away = task.target.w, np.abs(y - np.asarray(task.target.noise.link.inverse(raw_predictions_of(task, theta))))
-    return SPREAD_OF_MEAN * task.grouping.sums(away if w is None else w * away) / task.weight
+    grouping, w = task.grouping, task.target.w
+    away = np.abs(y - np.asarray(task.target.noise.link.inverse(raw_predictions_of(task, theta))))
+    middle = TYPICAL * grouping.medians(away, w)
+    mean = grouping.sums(away) / grouping.sizes
+    return np.where(middle > 0, middle, np.where(mean > 0, mean, 1.0))
 
 
 def spreads(task: Groups, theta: Numbers) -> Numbers | None:

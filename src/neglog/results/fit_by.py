@@ -174,7 +174,8 @@ class FitBy:
         "nll", the intercept, coefficients and what was estimated of the noise, and the standard error of each.
         """
         found: dict[str, Any] = {name: list(own) for name, own in self.labels.keys.items()}
-        found |= {"rows": self.n_rows, "converged": self.converged, "nll": self.nll}
+        own = {"rows": self.n_rows, "converged": self.converged, "nll": self.nll}
+        found |= {name if name not in found else f"{name} of fit": values for name, values in own.items()}
         columns: list[tuple[str, Numbers, Numbers]] = []
         if self.has_intercept:
             columns.append(("intercept", self.intercept, self.intercept_standard_errors))
