@@ -3,7 +3,7 @@
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; terms;
 tweedie_power, growth, memory;
-samplers, learned, left_out; coverage, few_rows, bands; tables; trees, laws; files, cluster; serving.
+samplers, learned, left_out; coverage, few_rows, bands; tables; trees, laws; files, cluster; serving; by.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -22,6 +22,7 @@ import accuracy
 import band_coverage
 import bayes
 import boosting
+import by_group
 import fits
 import interval_coverage
 import numpy as np
@@ -68,11 +69,13 @@ GROUPS = (
     *boosting.GROUPS,
     *streaming.GROUPS,
     *serving.GROUPS,
+    *by_group.GROUPS,
 )
 COLUMNS = ("problem", "neglog ms", "rival", "rival ms", "ratio", "wanted", "largest difference")
 NUMBERS = {
     "neglog ms",
     "rival ms",
+    "ms",
     "its ms",
     "µs",
     "its µs",
@@ -103,6 +106,7 @@ TITLES = {
     "boosting": "Gradient-boosted trees",
     "streaming": "Rows in files and on a cluster",
     "serving": "Predictions where they are served",
+    "by": "One fit for each group of rows",
     "accuracy": "Largest errors of the exact Tweedie density and its derivatives, against 50-digit mpmath",
 }
 HEADS = {
@@ -117,6 +121,7 @@ HEADS = {
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
     "serving": serving.COLUMNS,
+    "by": by_group.COLUMNS,
     "accuracy": accuracy.COLUMNS,
     "opened": opened.COLUMNS,
     "vocabulary": vocabulary.COLUMNS,
@@ -206,6 +211,8 @@ def run(group, size, only, tables, tell, save):
         tables["streaming"] += streaming.GROUPS[group](size, tell)
     elif group in serving.GROUPS:
         tables["serving"] += serving.GROUPS[group](size, tell)
+    elif group in by_group.GROUPS:
+        tables["by"] += by_group.GROUPS[group](size, tell)
     else:
         tables["resources"] += resources.GROUPS[group](size, tell)
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from neglog.estimators import Regressor as Regressor
     from neglog.estimators import neg_nll_scorer as neg_nll_scorer
     from neglog.fitting.fit import fit as fit
+    from neglog.fitting.fit_by import fit_by as fit_by
     from neglog.fitting.likelihood_ratio import likelihood_ratio as likelihood_ratio
     from neglog.fitting.path import Path as Path
     from neglog.fitting.path import path as path
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from neglog.likelihood.row_values import ConvergenceWarning as ConvergenceWarning
     from neglog.likelihood.row_values import UnseenLevelWarning as UnseenLevelWarning
     from neglog.results.fit import Fit as Fit
+    from neglog.results.fit_by import FitBy as FitBy
     from neglog.results.loading import load as load
     from neglog.results.quantile_fit import QuantileFit as QuantileFit
 
@@ -98,9 +100,11 @@ _HOMES = {
     "neglog.belief.nuts": ("SamplingWarning",),
     "neglog.belief.posterior": ("Posterior",),
     "neglog.results.fit": ("Fit",),
+    "neglog.results.fit_by": ("FitBy",),
     "neglog.results.loading": ("load",),
     "neglog.results.quantile_fit": ("QuantileFit",),
     "neglog.fitting.fit": ("fit",),
+    "neglog.fitting.fit_by": ("fit_by",),
     "neglog.fitting.likelihood_ratio": ("likelihood_ratio",),
     "neglog.fitting.path": ("Path", "path"),
     "neglog.comparison.compare": ("compare",),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from numpy import float64, int64
+from numpy import float64, int32, int64, uint8
 from numpy.typing import NDArray
 
 Input = NDArray[Any]
@@ -152,6 +152,46 @@ class Problem:
         hessian: Output,
         threads: int,
     ) -> tuple[bool, int, float, float, float]: ...
+    def search_groups(
+        self,
+        order: NDArray[int64] | None,
+        starts: NDArray[int64],
+        bend: Input,
+        centre: Input,
+        unit: Input | None,
+        factor: float,
+        within: Sequence[tuple[float, float]],
+        tol: float,
+        most_steps: int,
+        looked_at: Input,
+        shifts: Input,
+        theta: Output,
+        value: Output,
+        decrement: Output,
+        largest: Output,
+        steps: NDArray[int32],
+        ends: NDArray[uint8],
+        held: NDArray[uint8],
+        threads: int,
+    ) -> None:
+        """Newton's method for each group of rows, from theta on and in place (groups.hpp)."""
+
+    def curvature_of_groups(
+        self,
+        order: NDArray[int64] | None,
+        starts: NDArray[int64],
+        bend: Input,
+        centre: Input,
+        unit: Input | None,
+        factor: float,
+        theta: Input,
+        value: Output,
+        variances: Output,
+        log_determinant: Output,
+        slopes: Output | None,
+        threads: int,
+    ) -> None:
+        """What is known at theta of each group."""
 
 class Density:
     """A log density for samplers that call C functions; addresses of the functions and of what they are called with."""
@@ -162,6 +202,9 @@ class Density:
 
 # log p(x) = -factor loss(x, v) - x' bend x / 2 - slope' x, with v = centre + turn x for the open raw parameters
 def density(problem: Problem, factor: float, bend: Input, slope: Input, centre: Input, turn: Input) -> Density: ...
+def rows_by_group(groups: NDArray[int32], starts: NDArray[int64], order: NDArray[int64]) -> None:
+    """Where the rows of each group begin among all, sorted by group and otherwise as they stand."""
+
 def pieces_of(x: NDArray[Any], breaks: Input, out: NDArray[Any]) -> None:
     """The piece that each number lies in: how many of the ascending breaks are not above it."""
 

@@ -159,7 +159,7 @@ def _looked_over(target: Target, eta: Numbers) -> Numbers:
     if begin is not None:
         return begin
     spread = _spread(target, eta)
-    axes = [_values(own, spread if own.name == target.measure else None) for own in target.opened]
+    axes = [worth_a_look(own, spread if own.name == target.measure else None) for own in target.opened]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
     law = target.at(grid[:, None, :]).with_precision(target.p).given(eta)
     with np.errstate(all="ignore"):
@@ -182,7 +182,7 @@ def _spread(target: Target, eta: Numbers) -> float | None:
     return spread if 0 < spread < np.inf else None
 
 
-def _values(own: Parameter, spread: float | None) -> Numbers:
+def worth_a_look(own: Parameter, spread: float | None) -> Numbers:
     """Raw values of a parameter that are worth a look."""
     if own.search is not None:
         values = np.geomspace(*own.search, GRID) if own.raw is LOG else np.linspace(*own.search, GRID)

@@ -136,7 +136,7 @@ def fit(
         return fit_several(several, lambda own: one(noise=own))  # type: ignore[return-value]  # but reads like one
     source, stated, told = opened_source(X, engine), prior, _told(noise)
     if source is not None:
-        _check_settings(prior, tol, max_iter)
+        check_settings(prior, tol, max_iter)
         refuse_told(noise)
         with watched(source, progress), np.errstate(all="ignore"):
             settings: dict[str, Any] = {
@@ -241,7 +241,7 @@ def _told(noise: Any) -> tuple[str, str] | None:
     return next(iter(noise.told.items()), None) if isinstance(noise, Noise) else None
 
 
-def _check_settings(prior: Prior, tol: float, max_iter: int) -> None:
+def check_settings(prior: Prior, tol: float, max_iter: int) -> None:
     if not isinstance(prior, Prior):
         raise TypeError(f"prior must be a prior such as nl.Gaussian(scale=1.0) or nl.Flat(), but is {prior!r}")
     if getattr(prior, "told", None):
@@ -288,7 +288,7 @@ def prepare(
     modelled: dict[str, Any] | None = None,
 ) -> Task:
     """Arguments, checked, as a task for a solver."""
-    _check_settings(prior, tol, max_iter)
+    check_settings(prior, tol, max_iter)
     refuse_own_terms(noise, "nl.fit takes, but a path does not")
     labels, classes = isinstance(noise, Noise) and noise.labelled, isinstance(noise, Noise) and noise.of_classes
     if labels and noise.classes is None:

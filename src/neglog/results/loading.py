@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,30 @@ from neglog.belief.standard_errors import Information
 from neglog.design.design import Schema
 from neglog.results.contrasts import Contrasts
 from neglog.results.fit import Fit
+from neglog.results.fit_by import FitBy
 from neglog.results.predictor import Predictor
 from neglog.results.quantile_fit import QuantileFit
 from neglog.results.storage import FORMAT, as_array, law_from_json
 from neglog.results.stored_form import check, check_several
+from neglog.results.stored_groups import KIND, groups_from_json
 from neglog.results.terms import Terms
 
 
-def load(path: str | os.PathLike[str]) -> Fit:
-    """The fit that `fit.save(path)` wrote. Nothing in the file is run; whatever is not as it should be is refused."""
+def load(path: str | os.PathLike[str]) -> Any:
+    """The fit that `fit.save(path)` wrote: a `Fit`, or a `FitBy` of groups. Nothing in the file is run; whatever is not
+    as it should be is refused.
+    """
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, cut short
         raise ValueError(f"{path} is not a saved fit: it is no complete JSON file ({error})") from None
-    found = stored.get("neglog fit", stored.get("neglog fits")) if isinstance(stored, dict) else None
+    kinds = [name for name in ("neglog fit", "neglog fits", KIND) if isinstance(stored, dict) and name in stored]
+    found = stored[kinds[0]] if kinds else None
     if found != FORMAT:
         raise ValueError(f"{path} is not a fit that this version can read (format {found}, wanted {FORMAT})")
     try:
-        return _several(stored) if "neglog fits" in stored else _one(stored)
-    except (ValueError, TypeError, KeyError) as error:
+        return _READERS[kinds[0]](stored)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is not a sound fit: {error}") from None
 
 
@@ -46,6 +52,13 @@ def _several(stored: dict[str, Any]) -> QuantileFit:
     if None in asked or sorted(set(asked)) != asked or any(fit.names != fits[0].names for fit in fits):
         raise ValueError("its fits must be of the same columns and of different quantiles, in increasing order")
     return QuantileFit(fits, stored["crossed"])
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Fit | FitBy]] = {
+    "neglog fit": _one,
+    "neglog fits": _several,
+    KIND: groups_from_json,
+}
 
 
 def from_json(stored: dict[str, Any]) -> Fit:

@@ -16,7 +16,12 @@ FORMAT = 1
 
 def save(fit: Any, path: str | os.PathLike[str]) -> None:
     """Write the fit to a file, which appears only when it is complete."""
-    text = json.dumps(to_json(fit), indent=1)
+    write(to_json(fit), path)
+
+
+def write(stored: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write plain values to a file, which appears only when it is complete."""
+    text = json.dumps(stored, indent=1)
     with written_whole(path) as file:
         file.write(text.encode())
 

@@ -168,7 +168,7 @@ def check(stored: dict[str, Any]) -> None:
         _check_part(f"predictors.{name}", one, PREDICTOR, {"terms": ("a list", lambda x: isinstance(x, list))})
         for term in one.get("terms", []):
             _check_part(f"predictors.{name}.terms", term, TERM, {})
-        _check_law(one["prior"], f"predictors.{name}.prior")
+        check_law(one["prior"], f"predictors.{name}.prior")
     for term in _listed(stored.get("terms", []), "terms"):
         _check_part("terms", term, TERM, {})
     for part in _listed(stored["schema"].get("terms", []), "schema.terms"):
@@ -177,7 +177,7 @@ def check(stored: dict[str, Any]) -> None:
     if unknown:
         raise ValueError(f"it has unknown parts: {', '.join(sorted(unknown))}")
     for law in ("noise", "prior"):
-        _check_law(stored.get(law), law)
+        check_law(stored.get(law), law)
     modelled = [name for name, value in stored["noise"].items() if name not in ("family", "link") and value == MODEL]
     if sorted(modelled) != sorted(predictors):
         raise ValueError(
@@ -240,7 +240,8 @@ def _check_part(part: str, given: Any, wanted: dict[str, Any], optional: dict[st
             raise ValueError(f"{part}.{name} must be {words}, but is {_short(given[name])}")
 
 
-def _check_law(given: Any, what: str) -> None:
+def check_law(given: Any, what: str) -> None:
+    """Refuse what is no distribution as `law_to_json` writes it."""
     if not isinstance(given, dict):
         raise ValueError(f"{what!r} must be an object, but is {_short(given)}")
     if set(given) == {"product"}:
@@ -248,7 +249,7 @@ def _check_law(given: Any, what: str) -> None:
         if not (isinstance(factors, list) and len(factors) == 2):
             raise ValueError(f"{what}.product must be two distributions, but is {_short(factors)}")
         for factor in factors:
-            _check_law(factor, what)
+            check_law(factor, what)
         return
     family = given.get("family")
     if not (isinstance(family, str) and family.lower() in FAMILIES):
@@ -258,19 +259,31 @@ def _check_law(given: Any, what: str) -> None:
             raise ValueError(f"{what}.{name} must be a number, an array or null, but is {_short(value)}")
 
 
+def check_schema(given: Any) -> None:
+    """Refuse what is no schema as `Schema.to_json` writes it."""
+    _check_part("schema", given, PARTS["schema"], OPTIONAL["schema"])
+    for part in _listed(given.get("terms", []), "schema.terms"):
+        _check_term(part, given)
+    _columns_of(given)
+
+
+def _columns_of(schema: dict[str, Any]) -> int:
+    """How many coefficients a schema has, whose lists must be of its columns."""
+    if schema["names"] is None:
+        return int(schema["columns"])
+    lists = [schema[name] for name in ("names", "kinds", "levels", "fill")]
+    if any(one is None or len(one) != schema["columns"] for one in lists):
+        raise ValueError("schema.names, kinds, levels and fill must have one entry for each of its columns")
+    referred = reference_flags(schema)
+    if len(referred) != schema["columns"]:
+        raise ValueError("schema.reference must be one flag, or one for each of its columns")
+    return Schema.from_json(schema).columns
+
+
 def _check_sizes(stored: dict[str, Any]) -> None:
     """One coefficient and one standard error per column of the schema."""
     schema, values = stored["schema"], stored["values"]
-    if schema["names"] is None:
-        columns = schema["columns"]
-    else:
-        lists = [schema[name] for name in ("names", "kinds", "levels", "fill")]
-        if any(one is None or len(one) != schema["columns"] for one in lists):
-            raise ValueError("schema.names, kinds, levels and fill must have one entry for each of its columns")
-        referred = reference_flags(schema)
-        if len(referred) != schema["columns"]:
-            raise ValueError("schema.reference must be one flag, or one for each of its columns")
-        columns = Schema.from_json(schema).columns
+    columns = _columns_of(schema)
     coef, errors = (np.array(x["array"], float) for x in (values["coef"], stored["information"]["coefficients"]))
     kept = _kept_counts(schema, columns, stored.get("predictors", {}))
     others = {name: np.array(one["coef"]["array"], float).shape for name, one in stored.get("predictors", {}).items()}
@@ -284,8 +297,8 @@ def _check_sizes(stored: dict[str, Any]) -> None:
         )
     if "contrasts" in stored:
         shapes = {name: np.array(stored["contrasts"][name]["array"]).shape for name in CONTRASTS}
-        wanted = {"shares": (columns,), "factors": (columns,), "coefficients": errors.shape}
-        if shapes != {**wanted, "intercepts": errors.shape[:1]}:
+        sizes = {"shares": (columns,), "factors": (columns,), "coefficients": errors.shape}
+        if shapes != {**sizes, "intercepts": errors.shape[:1]}:
             raise ValueError(f"contrasts must have the shapes of the {columns} coefficients, but have {shapes}")
 
 

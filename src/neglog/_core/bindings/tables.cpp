@@ -1,6 +1,7 @@
 // Passes over a table, and what is made of them: fits by Newton, densities for samplers.
 
 #include "../density.hpp"
+#include "../groups.hpp"
 #include "../newton.hpp"
 #include "../passes.hpp"
 #include "arrays.hpp"
@@ -13,6 +14,9 @@ using Integers = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 
 using Levels = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows64Out = nb::ndarray<std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows32Out = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoublesMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using BasisInput = std::tuple<AnyArray, nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>, Doubles,
                               nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>, Levels, std::size_t>;
@@ -193,7 +197,96 @@ struct Problem {
         }
         return std::make_tuple(end.converged, end.steps, end.value, end.decrement, end.pivot);
     }
+
+    // ---- one fit for each group of rows ------------------------------------------------------------------------------
+
+    GroupQuestion by_group(const std::optional<Rows>& order, const Rows& starts, const Doubles& bend, const Doubles& centre,
+                           const std::optional<Doubles>& unit, double factor) const {
+        const std::size_t width = this->width(), count = starts.size() - 1;
+        if (!pass.kernel || pass.classes > 1 || pass.response || pass.ordered || !pass.modelled.empty() || !table.sparse.empty() ||
+            !table.basis.empty() || (pass.joint && pass.kernel->joint.beside))
+            throw nb::value_error("groups are of rows of numbers and levels under a noise of one prediction");
+        if (starts.size() < 2 || bend.size() != width || centre.size() != width || (unit && unit->size() != width) ||
+            (unit && !pass.open.empty()))
+            throw nb::value_error("starts, penalty and units do not fit the table");
+        const std::size_t last = order ? order->size() : table.rows;
+        for (std::size_t g = 0; g < count; ++g)
+            if (starts.data()[g] < 0 || starts.data()[g] > starts.data()[g + 1] || static_cast<std::size_t>(starts.data()[g + 1]) > last)
+                throw nb::value_error("groups do not begin one after the other");
+        for (std::size_t i = 0; order && i < order->size(); ++i)
+            if (order->data()[i] < 0 || static_cast<std::size_t>(order->data()[i]) >= table.rows)
+                throw nb::value_error("there is no such row");
+        return {*active,
+                table,
+                pass,
+                {order ? order->data() : nullptr, starts.data(), count},
+                bend.data(),
+                centre.data(),
+                unit ? unit->data() : nullptr,
+                factor,
+                {}};
+    }
+
+    void search_groups(const std::optional<Rows>& order, const Rows& starts, const Doubles& bend, const Doubles& centre,
+                       const std::optional<Doubles>& unit, double factor, const std::vector<std::tuple<double, double>>& within, double tol,
+                       std::size_t most_steps, const Doubles& looked_at, const Doubles& shifts, const DoublesOut& theta,
+                       const DoublesOut& value, const DoublesOut& decrement, const DoublesOut& largest, const Rows32Out& steps,
+                       const Bytes& ends, const Bytes& held, std::size_t threads) const {
+        GroupQuestion question = by_group(order, starts, bend, centre, unit, factor);
+        const std::size_t width = this->width(), open = pass.open.size(), count = question.rows.count;
+        for (const auto& [low, high] : within) question.ends.push_back({low, high});
+        if (within.size() != open || (open && looked_at.size() % open) || shifts.size() != count * open || theta.size() != count * width ||
+            value.size() != count || decrement.size() != count || largest.size() != count || steps.size() != count ||
+            ends.size() != count || held.size() != count * width)
+            throw nb::value_error("outputs do not fit the groups");
+        const GroupSearch search{tol,
+                                 most_steps,
+                                 open ? looked_at.size() / open : 0,
+                                 looked_at.data(),
+                                 shifts.data(),
+                                 theta.data(),
+                                 value.data(),
+                                 decrement.data(),
+                                 largest.data(),
+                                 steps.data(),
+                                 reinterpret_cast<GroupEnd*>(ends.data()),
+                                 held.data()};
+        nb::gil_scoped_release release;
+        neglog::search_groups(question, search, threads);
+    }
+
+    void curvature_of_groups(const std::optional<Rows>& order, const Rows& starts, const Doubles& bend, const Doubles& centre,
+                             const std::optional<Doubles>& unit, double factor, const Doubles& theta, const DoublesOut& value,
+                             const DoublesOut& variances, const DoublesOut& log_determinant, const std::optional<DoublesOut>& slopes,
+                             std::size_t threads) const {
+        GroupQuestion question = by_group(order, starts, bend, centre, unit, factor);
+        const std::size_t width = this->width(), count = question.rows.count;
+        question.ends.assign(pass.open.size(), {-HUGE_VAL, HUGE_VAL});
+        if (theta.size() != count * width || value.size() != count || variances.size() != count * width ||
+            log_determinant.size() != count || (slopes && (!unit || slopes->size() != 2 * count * width)))
+            throw nb::value_error("outputs do not fit the groups");
+        const GroupCurvature wanted{theta.data(), value.data(), variances.data(), log_determinant.data(),
+                                    slopes ? slopes->data() : nullptr};
+        nb::gil_scoped_release release;
+        neglog::curvature_of_groups(question, wanted, threads);
+    }
 };
+
+// Rows by group: a stable counting sort. Returns how many there are of each, as ends of ranges.
+void rows_by_group(const Levels& groups, const Rows64Out& starts, const Rows64Out& order) {
+    const std::size_t n = groups.size(), count = starts.size() - 1;
+    if (starts.size() < 1 || order.size() != n) throw nb::value_error("the outputs do not fit");
+    const std::int32_t* of = groups.data();
+    std::int64_t *begins = starts.data(), *to = order.data();
+    for (std::size_t i = 0; i < n; ++i)
+        if (of[i] < 0 || static_cast<std::size_t>(of[i]) >= count) throw nb::value_error("there is no such group");
+    nb::gil_scoped_release release;
+    std::fill_n(begins, count + 1, 0);
+    for (std::size_t i = 0; i < n; ++i) ++begins[of[i] + 1];
+    for (std::size_t g = 0; g < count; ++g) begins[g + 1] += begins[g];
+    std::vector<std::int64_t> next(begins, begins + count);
+    for (std::size_t i = 0; i < n; ++i) to[next[static_cast<std::size_t>(of[i])]++] = static_cast<std::int64_t>(i);
+}
 
 // A sampler calls the C functions at the addresses of the returned object, with the object's own.
 Density density(const Problem& problem, double factor, const Doubles& bend, const Doubles& slope, const Doubles& centre,
@@ -238,6 +331,7 @@ void define_tables(nb::module_& m) {
         .def("add_codes", &OwningTable::add_codes, "codes"_a, "first"_a, "columns"_a)
         .def("add_basis", &OwningTable::add_basis, "factors"_a, "levels"_a.none(), "count"_a, "turn"_a)
         .def("add_sparse", &OwningTable::add_sparse, "starts"_a, "indices"_a, "values"_a, "columns"_a);
+    m.def("rows_by_group", &rows_by_group, "groups"_a, "starts"_a, "order"_a);
     m.def("pieces_of", &pieces_of, "x"_a, "breaks"_a, "out"_a);
     m.def("row_forms", &row_forms, "table"_a, "matrix"_a, "out"_a, "threads"_a);
     m.def("predict_rows", &predict_rows, "table"_a, "theta"_a, "classes"_a, "offset"_a.none(), "eta"_a, "threads"_a);
@@ -250,6 +344,11 @@ void define_tables(nb::module_& m) {
              "ends"_a = std::vector<std::tuple<double, double>>{}, "ordered"_a = false)
         .def("newton", &Problem::newton, "bend"_a, "centre"_a, "factor"_a, "tol"_a, "most_steps"_a, "theta"_a, "gradient"_a, "hessian"_a,
              "threads"_a)
+        .def("search_groups", &Problem::search_groups, "order"_a.none(), "starts"_a, "bend"_a, "centre"_a, "unit"_a.none(), "factor"_a,
+             "within"_a, "tol"_a, "most_steps"_a, "looked_at"_a, "shifts"_a, "theta"_a, "value"_a, "decrement"_a, "largest"_a, "steps"_a,
+             "ends"_a, "held"_a, "threads"_a)
+        .def("curvature_of_groups", &Problem::curvature_of_groups, "order"_a.none(), "starts"_a, "bend"_a, "centre"_a, "unit"_a.none(),
+             "factor"_a, "theta"_a, "value"_a, "variances"_a, "log_determinant"_a, "slopes"_a.none(), "threads"_a)
         .def("evaluate", &Problem::evaluate, "theta"_a, "gradient"_a.none(), "gram"_a.none(), "expected"_a, "threads"_a);
     nb::class_<Density>(m, "Density").def_prop_ro("log_density", [](const Density&) {
         return address(&log_density);
