@@ -19,6 +19,7 @@ from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.results.contrasts import Contrasts, Errors, contrasts_of
 from neglog.results.fit import Fit
 from neglog.results.predictor import Predictor
+from neglog.results.summary import shown_coefficients
 from neglog.results.terms import Terms, terms_of
 from neglog.testing.covariance import Covariance, Spread, covariance_of, spread_of
 from neglog.testing.intervals import Intervals
@@ -341,7 +342,9 @@ class FitOfRows(Fit):
         return differences(self, factor, against, level, errors, cluster, of)
 
     def _profiled(self, level: float, names: Sequence[str] | None) -> Intervals:
-        return profile_intervals(self, level, names, self.residual_degrees)
+        first = [True] * self.has_intercept
+        shown = [[*first, *shown_coefficients(self, k)] for k in range(self._answer.engine.loss.outputs)]
+        return profile_intervals(self, level, names, self.residual_degrees, np.concatenate(shown))
 
     def _spread(self, kind: str, cluster: Any) -> Spread:
         return spread_of(self, kind, cluster)

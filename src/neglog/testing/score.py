@@ -110,7 +110,7 @@ def _asked(fit: Any, one: Any, k: int) -> Asked:
             )
         if one in fit.names or any(part.name == one for part in fit.schema.parts):
             raise ValueError(f"{one!r} is in the fit already: fit.test tests it")
-        name, values = one, column(fit.table, one, "score_test", numeric=False)
+        name, values = one, column(fit.table, one, "what is tested", numeric=False)
     else:
         name = getattr(one, "name", None) or f"column {k + 1}"
         values = np.asarray(one)
