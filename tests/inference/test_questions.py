@@ -63,6 +63,15 @@ def test_a_wide_prior_tests_classes_as_none_does(table):
     assert (held.law, held.statistic) == (free.law, pytest.approx(free.statistic, rel=1e-4))
 
 
+def test_several_quantiles_are_asked_one_by_one(table):
+    fit = nl.fit(table, "y", nl.AsymmetricLaplace(quantile=[0.2, 0.8]), terms=["x"])
+    for ask in (fit.interval, lambda: fit.test("x")):
+        with pytest.raises(ValueError, match="ask one of them"):
+            ask()
+    assert "z" in fit.summary(tests=True).each[0].table
+    assert len(fit[0.2].interval()) == 3
+
+
 def test_many_coefficients_print_their_errors(fit):
     text = repr(fit.covariance())
     assert "a matrix of 19 by 19" in " ".join(text.split())

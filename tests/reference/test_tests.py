@@ -103,6 +103,7 @@ def test_others_are_refused_in_sentences():
         (small, small, "must have more parameters than the small one"),
         (small, nl.fit(own.slice(1), "breaks"), "must be of the same rows, but they have 54 and 53 rows"),
         (small, nl.fit(own, "breaks", prior=nl.Gaussian(scale=1.0)), "the large fit has the prior Gaussian"),
+        (nl.fit(own, "breaks", prior=nl.Gaussian(scale=1.0)), large, "the small fit has the prior Gaussian"),
         (small, nl.fit(own, "breaks", nl.Poisson()), "Gaussian noise is no limit of Poisson noise"),
     ):
         with pytest.raises(ValueError, match=said):

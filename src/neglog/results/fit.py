@@ -250,7 +250,8 @@ class Fit:
 
     def _without_rows(self) -> NoReturn:
         raise ValueError(
-            "a fit that was loaded or unpickled has no data; covariance, posterior and loo need those: fit again"
+            "a fit that was loaded or unpickled has no data; covariances, tests, profiles, posterior and loo need "
+            "those: fit again"
         )
 
     def _spread(self, kind: str, cluster: Any) -> Any:

@@ -256,9 +256,9 @@ class FitOfRows(Fit):
                 "many levels; standard_errors and effect have what is known of each"
             )
 
-    def _need_rows(self, why: str) -> None:
+    def _need_rows(self, why: str, instead: str = "") -> None:
         if self._task.engine.streamed:
-            raise ValueError(f'{why}, which must be in memory; use posterior("laplace"), or fit some of the rows')
+            raise ValueError(f"{why}, which must be in memory; {instead}fit some of the rows")
 
     def covariance(self, kind: str = "posterior", cluster: Any = None, *, noise: bool = False) -> Covariance:
         """The covariance of intercept and coefficients, a matrix with names.
@@ -367,7 +367,7 @@ class FitOfRows(Fit):
                 raise TypeError(f'method="laplace" takes no options, but got {", ".join(options)}')
             return LaplacePosterior(self, self._joint)
         if method == "nuts":
-            self._need_rows("a sampler goes through the rows thousands of times")
+            self._need_rows("a sampler goes through the rows thousands of times", 'use posterior("laplace"), or ')
             return nuts_posterior(self, self._joint, **options)
         raise ValueError(f'method must be "laplace" or "nuts", but is {method!r}')
 

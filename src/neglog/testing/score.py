@@ -43,7 +43,7 @@ def score(fit: Any, columns: tuple[Any, ...], of: str, errors: str) -> Outcome:
         raise TypeError("score_test needs columns: names in the table that was fitted, or arrays with a value per row")
     if errors not in KINDS:
         raise ValueError(f"errors must be one of {', '.join(map(repr, KINDS))}, but is {errors!r}")
-    fit._need_rows("a score test looks at every row")
+    fit._need_rows("a score test looks at every row", "fit the columns too and take nl.likelihood_ratio, or ")
     fit._refuse_many("a score test")
     joint = fit._joint
     refuse_kinks(joint)
