@@ -68,7 +68,7 @@ def test_several_quantiles_are_asked_one_by_one(table):
     for ask in (fit.interval, lambda: fit.test("x")):
         with pytest.raises(ValueError, match="ask one of them"):
             ask()
-    assert "z" in fit.summary(tests=True).each[0].table
+    assert "p" in fit.summary(tests=True).each[0].table
     assert len(fit[0.2].interval()) == 3
 
 
