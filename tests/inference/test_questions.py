@@ -35,6 +35,13 @@ def test_what_a_prior_draws_to_zero_is_not_tested_by_its_coefficients(fit, name,
         fit.test(name)
 
 
+def test_the_straight_line_of_a_curve_has_no_prior_and_is_tested(table):
+    curve = nl.fit(table, "y", nl.Gaussian(), terms=[nl.smooth("x")])
+    assert curve.test("x").p < 1e-4
+    with pytest.raises(ValueError, match="is a curve, whose wiggles have a prior"):
+        curve.test("s(x)")
+
+
 def test_unknown_names_are_guessed(fit):
     with pytest.raises(ValueError, match=r"^there is no coefficient or factor 'scala'$"):
         fit.test("scala")
@@ -80,6 +87,18 @@ def test_many_coefficients_print_their_errors(fit):
 
 def test_p_has_as_many_digits_as_say_something(fit):
     assert f"{fit.summary(tests=True).table['p'][1]:.3g} │" in repr(fit.summary(tests=True))
+
+
+def test_factors_of_what_is_modelled_have_names_too(table):
+    fit = nl.fit(table, "y", nl.Gaussian(scale="model"), terms=["x", "k"])
+    matrix, theta = fit.covariance(), fit.predictors["scale"].coef[1:]
+    places = [matrix.names.index(f"scale: k[{level}]") for level in "bc"]
+    wanted = theta @ np.linalg.solve(np.asarray(matrix)[np.ix_(places, places)], theta)
+    assert fit.test("scale: k").statistic == pytest.approx(wanted)
+    assert fit.test("k").statistic != pytest.approx(wanted)
+    assert fit.test("scale: k", "scale: k[b] = scale: k[c]").law == "chi-square(2)"
+    held = nl.fit(table.select(["x", "k", "y"]), "y", nl.Gaussian(scale="model"), nl.Gaussian(scale=1.0))
+    assert held.test("scale: k").law == held.test("k").law == "chi-square(2)"  # of three coefficients
 
 
 # ---- profiles where scales were learned ------------------------------------------------------------------------------

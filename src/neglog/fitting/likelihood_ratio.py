@@ -55,6 +55,11 @@ def likelihood_ratio(small: Fit, large: Fit) -> Outcome:
     by_evidence = _learns(small) or _learns(large)
     if not by_evidence:
         _refuse_priors(small, large)
+        if small.n_parameters > large.n_parameters:
+            raise ValueError(
+                f"the small fit comes first, but it has {small.n_parameters} parameters and the large one "
+                f"{large.n_parameters}"
+            )
     _refuse_strangers(small, large)
     ends = _ends_between(small, large)
     if by_evidence:

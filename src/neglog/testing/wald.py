@@ -82,7 +82,7 @@ def places_of(fit: Any, name: str, names: tuple[str, ...]) -> list[int]:
     alike = [k for k, other in enumerate(names) if other == name or (fit.noise.of_classes and _ends(other, name))]
     if alike:
         return alike
-    part = next((part for part in fit.schema.parts if name in _called(part)), None)
+    output, part = _part(fit, name)
     if part is None:
         return []
     if isinstance(part, Part):
@@ -91,12 +91,18 @@ def places_of(fit: Any, name: str, names: tuple[str, ...]) -> list[int]:
             f"{name!r} is {KINDS[part.kind]}, whose {held} have a prior that draws them to 0: nl.likelihood_ratio "
             "compares fits with and without it, and fit.terms says how many parameters it counts"
         )
-    own = {*part.coefficients}
+    own = {f"{output}{level}" for level in part.coefficients}
     return [k for k, other in enumerate(names) if (other.split(": ", 1)[-1] if fit.noise.of_classes else other) in own]
 
 
 def _ends(name: str, end: str) -> bool:
     return name.endswith(f": {end}")
+
+
+def _part(fit: Any, name: str) -> tuple[str, Any]:
+    """The part of the columns that is called so, and what its coefficients begin with where it is for a parameter."""
+    output = next((f"{own}: " for own in fit.noise.modelled if name.startswith(f"{own}: ")), "")
+    return output, next((part for part in fit.schema.parts if name.removeprefix(output) in _called(part)), None)
 
 
 def _called(part: Any) -> tuple[str, ...]:
@@ -106,9 +112,9 @@ def _called(part: Any) -> tuple[str, ...]:
 
 def _all_levels(fit: Any, name: str) -> bool:
     """Whether every level of a factor has a coefficient, of which only differences mean something."""
-    part = next((part for part in fit.schema.parts if part.name == name), None)
-    levels = getattr(part, "levels", None)
-    return levels is not None and part is not None and len(part.coefficients) == len(levels) and fit.has_intercept
+    _, part = _part(fit, name)
+    levels = None if isinstance(part, Part) else getattr(part, "levels", None)
+    return levels is not None and len(part.coefficients) == len(levels) and fit.has_intercept
 
 
 def _terms(side: str, names: tuple[str, ...], text: str) -> list[tuple[float, str | None]]:
