@@ -200,7 +200,7 @@ class Fit:
         method   "wald": as far as standard errors go, by the normal law or Student's t, as in `summary`
                  "profile": as far as a parameter can go, while all others are fitted again, until it has lost what the
                  level says: not symmetric, and the same on every scale that the parameter may be written on
-        names    of those that are wanted, by default all
+        names    of those that are wanted, by default the lines of `summary`; a profile has levels of terms by name, too
         errors   and cluster are the kind and the clusters of `covariance`, for Wald intervals
         """
         checked_level(level)
