@@ -135,3 +135,67 @@ def test_map():
     assert sp.solve(sp.diff(nats - sp.log(p * (1 - p)), p), p) == [sp.Rational(1, 3)]
     inverse = 1 / (1 + sp.exp(-eta))
     assert sp.simplify(sp.diff(inverse, eta) - inverse * (1 - inverse)) == 0
+
+
+def test_how_sure():
+    # two groups of Poisson counts: the curvature of the nll in (log mean of the first, effect), at the fit
+    a, effect, one = sp.symbols("a beta mu_1", real=True)
+    n0, n1, s0, s1 = sp.symbols("n_0 n_1 S_0 S_1", positive=True)
+    nll = n0 * sp.exp(a) - s0 * a + n1 * sp.exp(a + effect) - s1 * (a + effect)
+    found = {a: sp.log(s0 / n0), effect: sp.log(s1 / n1) - sp.log(s0 / n0)}
+    assert all(sp.simplify(sp.diff(nll, z).subs(found)) == 0 for z in (a, effect))
+    bread = sp.hessian(nll, (a, effect)).subs(found).inv()
+    assert sp.simplify(bread[1, 1] - (1 / s0 + 1 / s1)) == 0
+
+    # the slope of a row, its step, and the sandwich of both groups
+    def step(count, group):
+        eta = a + effect * group
+        slope = sp.Matrix([sp.diff(sp.exp(eta) - count * eta, z) for z in (a, effect)]).subs(found)
+        return (-bread @ slope)[1]
+
+    assert sp.simplify(step(one, 1) - (one - s1 / n1) / s1) == 0
+    assert sp.simplify(step(one, 0) + (one - s0 / n0) / s0) == 0
+
+    # the profile: given the sum of both, one is binomial
+    c = sp.Symbol("c", real=True)
+    best = sp.log((s0 + s1) / (n0 + n1 * sp.exp(c)))
+    assert sp.simplify(sp.diff(nll.subs(effect, c), a).subs(a, best)) == 0
+    share = n1 * sp.exp(c) / (n0 + n1 * sp.exp(c))
+    binomial = s1 * sp.log(s1 / ((s0 + s1) * share)) + s0 * sp.log(s0 / ((s0 + s1) * (1 - share)))
+    lost = nll.subs({effect: c, a: best}) - nll.subs(found)
+    values = {n0: 12, n1: 7, s0: 23, s1: 5, c: sp.Rational(1, 3)}
+    assert abs(sp.N((lost - binomial).subs(values), 30)) < 1e-25
+
+    # if the noise is right, the filling is the bread: E s^2 = E of the curvature, for one Poisson mean
+    k, mean = sp.symbols("k mu", positive=True)
+    law = mean**k * sp.exp(-mean) / sp.factorial(k)
+    assert sp.simplify(sp.summation(sp.expand((mean - k) ** 2) * law, (k, 0, sp.oo)) - mean) == 0
+
+
+def test_residuals_of_least_squares():
+    X = sp.Matrix([[1, 0], [1, 1], [1, 3], [1, 4]])
+    values = sp.Matrix(sp.symbols("v1:5"))
+    hat = X @ (X.T @ X).inv() @ X.T
+    residual = values - hat @ values
+    covariance = (sp.eye(4) - hat) @ (sp.eye(4) - hat).T
+    for i in range(4):
+        assert covariance[i, i] == 1 - hat[i, i]
+        rest = [j for j in range(4) if j != i]
+        others, own = X.extract(rest, [0, 1]), values.extract(rest, [0])
+        left_out = values[i] - (X.row(i) @ (others.T @ others).inv() @ others.T @ own)[0]
+        assert sp.expand(left_out - residual[i] / (1 - hat[i, i])) == 0
+
+    # with k coefficients the best scale makes n/2 log(1 + t^2/(n - k)) of what squares grow by
+    size, count, squares, t = sp.symbols("n k R t", positive=True)
+    error = sp.sqrt(squares / (size - count))  # of a coefficient whose column has the square 1 beside the others
+    grown = squares + (t * error) ** 2
+    assert sp.simplify(grown / squares - (1 + t**2 / (size - count))) == 0
+
+
+def test_clusters_make_a_difference_better_or_worse():
+    rows, rho, spread = 4, sp.Symbol("rho"), sp.Symbol("v", positive=True)
+    covariance = spread * ((1 - rho) * sp.eye(rows) + rho * sp.ones(rows))
+    whole, half = sp.ones(rows, 1) / rows, sp.Matrix([1, -1, 1, -1]) * 2 / rows
+    of_two = 2 * (whole.T @ covariance @ whole)[0]  # one cluster less another
+    assert sp.simplify(of_two - 2 * spread / rows * (1 + (rows - 1) * rho)) == 0
+    assert sp.simplify((half.T @ covariance @ half)[0] - 4 * spread / rows * (1 - rho)) == 0

@@ -1,5 +1,8 @@
 """Pages that print two numbers side by side say that they are the same: here that is asserted."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import betaln, expit
@@ -7,6 +10,14 @@ from scipy.special import betaln, expit
 import neglog as nl
 
 close = np.testing.assert_allclose
+
+
+def live_figure(name):
+    path = Path(__file__).parents[2] / "docs" / "live" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"shown_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
@@ -145,3 +156,60 @@ def test_censored(rng):
         assert naive.intercept < fit.intercept - 0.3
         assert np.all(np.abs(naive.coef) < np.abs(truth))
     close(nl.Gaussian(0.0, 1.0).nll(nl.censored(40.0, np.inf)), 804.608442, atol=1e-6)
+
+
+def test_how_sure():
+    """What the page says of its figure, whose formulas are those of neglog."""
+    figure = live_figure("howsure")
+
+    def held(*settings):
+        return {kind: 1000 * found.mean() for kind, found in figure.intervals(*settings)[2].items()}
+
+    right = held(80, 0, 0, "whole")
+    close(list(right.values()), 900, atol=25)
+    persons = held(80, 0.8, 0, "whole")
+    close([persons["posterior"], persons["profile"]], 730, atol=15)
+    close(persons["robust"], 900, atol=25)
+    clinics = held(80, 0, 0.8, "whole")
+    close(clinics["posterior"], 500, atol=50)
+    assert clinics["robust"] < 700 < 850 < clinics["clustered"]
+    mixed = held(80, 0, 0.8, "half")
+    close([mixed["posterior"], mixed["clustered"]], 900, atol=25)
+    assert mixed["robust"] > 950
+    assert held(24, 0, 0, "whole")["clustered"] < 870  # six clinics are not quite enough
+    assert held(24, 0, 0.5, "half")["clustered"] > 870
+
+
+@pytest.mark.parametrize("design", ["whole", "half"])
+@pytest.mark.parametrize("settings", [(24, 0.8, 0.8), (40, 0.0, 0.5), (80, 0.3, 0.0)])
+def test_the_figure_counts_what_neglog_would(settings, design):
+    figure = live_figure("howsure")
+    y, treated = figure.drawn(*settings, design)
+    assert min(y[:, treated == k].sum(axis=1).min() for k in (0, 1)) > 0
+    _, errors, holds = figure.intervals(*settings, design)
+    clinic = np.arange(settings[0]) // figure.CLINIC
+    for one in range(20):
+        fit = nl.fit(treated[:, None].astype(float), y[one], nl.Poisson(), tol=1e-10)
+        own = {
+            "posterior": fit.covariance(),
+            "robust": fit.covariance("HC3"),
+            "clustered": fit.covariance("cluster", clinic),
+        }
+        close([errors[kind][one] for kind in own], [found.standard_errors[1] for found in own.values()], rtol=1e-6)
+        intervals = {
+            "posterior": fit.interval(0.9),
+            "profile": fit.interval(0.9, "profile"),
+            "robust": fit.interval(0.9, errors="HC3"),
+            "clustered": fit.interval(0.9, errors="cluster", cluster=clinic),
+        }
+        for kind, found in intervals.items():
+            lower, upper = found["x0"]
+            assert holds[kind][one] == (lower <= figure.TRUTH <= upper), kind
+
+
+def test_the_guide_to_errors(X, rng):
+    y = rng.poisson(np.exp(0.3 * X[:, 0]))
+    fit = nl.fit(X, y, nl.Poisson())
+    close(fit.covariance("robust"), fit.covariance("HC0"))
+    with pytest.raises(ValueError, match="has a kink"):
+        nl.fit(X, y, nl.Laplace()).covariance("robust")

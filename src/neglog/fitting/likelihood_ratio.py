@@ -52,14 +52,20 @@ def likelihood_ratio(small: Fit, large: Fit) -> Outcome:
         if not one.converged:
             raise ValueError(f"the {name} fit did not converge, so that its likelihood is none. {one.message}")
     _refuse_other_rows(small, large)
+    by_evidence = _learns(small) or _learns(large)
+    if not by_evidence:
+        _refuse_priors(small, large)
+        if small.n_parameters > large.n_parameters:
+            raise ValueError(
+                f"the small fit comes first, but it has {small.n_parameters} parameters and the large one "
+                f"{large.n_parameters}"
+            )
     _refuse_strangers(small, large)
     ends = _ends_between(small, large)
-    by_evidence = _learns(small) or _learns(large)
     if by_evidence:
         statistic, more, scales, text = _of_evidence(small, large)
         ends += scales
     else:
-        _refuse_priors(small, large)
         statistic = 2 * (small.nll - large.nll)
         more, text = large.n_parameters - small.n_parameters - ends, "Twice the nats between both fits"
     if more < 0 or more + ends == 0:

@@ -203,7 +203,7 @@ class Fit(Checked):
         method   "wald": as far as standard errors go, by the normal law or Student's t, as in `summary`
                  "profile": as far as a parameter can go, while all others are fitted again, until it has lost what the
                  level says: not symmetric, and the same on every scale that the parameter may be written on
-        names    of those that are wanted, by default all
+        names    of those that are wanted, by default the lines of `summary`; a profile has levels of terms by name, too
         errors   and cluster are the kind and the clusters of `covariance`, for Wald intervals
         """
         checked_level(level)
@@ -293,7 +293,8 @@ class Fit(Checked):
 
     def _without_rows(self) -> NoReturn:
         raise ValueError(
-            "a fit that was loaded or unpickled has no data; covariance, posterior and loo need those: fit again"
+            "a fit that was loaded or unpickled has no data; covariances, tests, profiles, posterior and loo need "
+            "those: fit again"
         )
 
     def _spread(self, kind: str, cluster: Any) -> Any:

@@ -21,6 +21,7 @@ from neglog.likelihood.task import Answer, Task, sample_nll
 from neglog.results.contrasts import Contrasts, Errors, contrasts_of
 from neglog.results.fit import Fit
 from neglog.results.predictor import Predictor
+from neglog.results.summary import shown_coefficients
 from neglog.results.terms import Terms, terms_of
 from neglog.testing.covariance import Covariance, Spread, covariance_of, spread_of
 from neglog.testing.intervals import Intervals
@@ -258,9 +259,9 @@ class FitOfRows(Fit):
                 "many levels; standard_errors and effect have what is known of each"
             )
 
-    def _need_rows(self, why: str) -> None:
+    def _need_rows(self, why: str, instead: str = "") -> None:
         if self._task.engine.streamed:
-            raise ValueError(f'{why}, which must be in memory; use posterior("laplace"), or fit some of the rows')
+            raise ValueError(f"{why}, which must be in memory; {instead}fit some of the rows")
 
     def covariance(self, kind: str = "posterior", cluster: Any = None, *, noise: bool = False) -> Covariance:
         """The covariance of intercept and coefficients, a matrix with names.
@@ -344,7 +345,9 @@ class FitOfRows(Fit):
         return differences(self, factor, against, level, errors, cluster, of)
 
     def _profiled(self, level: float, names: Sequence[str] | None) -> Intervals:
-        return profile_intervals(self, level, names, self.residual_degrees)
+        first = [True] * self.has_intercept
+        shown = [[*first, *shown_coefficients(self, k)] for k in range(self._answer.engine.loss.outputs)]
+        return profile_intervals(self, level, names, self.residual_degrees, np.concatenate(shown))
 
     def _spread(self, kind: str, cluster: Any) -> Spread:
         return self._posterior_spread if kind == "posterior" and cluster is None else spread_of(self, kind, cluster)
@@ -371,7 +374,7 @@ class FitOfRows(Fit):
                 raise TypeError(f'method="laplace" takes no options, but got {", ".join(options)}')
             return LaplacePosterior(self, self._joint)
         if method == "nuts":
-            self._need_rows("a sampler goes through the rows thousands of times")
+            self._need_rows("a sampler goes through the rows thousands of times", 'use posterior("laplace"), or ')
             return nuts_posterior(self, self._joint, **options)
         raise ValueError(f'method must be "laplace" or "nuts", but is {method!r}')
 

@@ -174,12 +174,16 @@ class QuantileFit(Fit):
         errors = [fit.noise_standard_errors for fit in self.fits]
         return {name: np.array([own[name] for own in errors]) for name in errors[0]}
 
-    def summary(self, level: float = 0.95, contrasts: bool = True) -> Any:
+    def summary(self, level: float = 0.95, contrasts: bool = True, **options: Any) -> Any:
         """The summaries one after the other, which print themselves."""
-        return Summaries([fit.summary(level, contrasts) for fit in self.fits], self.message)
+        return Summaries([fit.summary(level, contrasts, **options) for fit in self.fits], self.message)
+
+    def interval(self, *_: Any, **__: Any) -> NoReturn:
+        """Those of one quantile, as in fit[0.5].interval()."""
+        self._without_rows()
 
     def _without_rows(self) -> NoReturn:
-        raise ValueError("several quantiles have as many posteriors; ask that of one, as in fit[0.5].posterior()")
+        raise ValueError("several quantiles have as many posteriors; ask one of them, as in fit[0.5].posterior()")
 
     def _rows(self, *_: Any) -> NoReturn:
         raise ValueError("several quantiles have as many residuals; ask those of one, as in fit[0.5].residuals()")

@@ -12,6 +12,7 @@ from neglog.printing import as_text, did_you_mean
 from neglog.results.contrasts import Shown, shown
 from neglog.testing.covariance import Spread, of_posterior
 from neglog.testing.intervals import Intervals
+from neglog.testing.outcome import short_p
 
 if TYPE_CHECKING:
     from neglog.results.fit import Fit
@@ -80,12 +81,21 @@ class Summary:
         """Those of the table, or of the lines that are named."""
         own = self.table["name"]
         lost = [name for name in names or () if name not in own]
+        if lost and lost[0] in self.fit.schema.names:
+            raise ValueError(
+                f"{lost[0]!r} is one of the coefficients of a term, which have no lines in a summary: fit.effect has "
+                'intervals of what they add, and fit.interval(method="profile") theirs by name'
+            )
         if lost:
             raise ValueError(f"there is no parameter {lost[0]!r}{did_you_mean(lost[:1], own)}")
         chosen = list(range(len(own))) if names is None else [own.index(name) for name in names]
         estimate, lower, upper = (self.table[name][chosen] for name in ("estimate", "lower", "upper"))
-        text = f"By standard errors {self.spread.text}."
-        return Intervals(tuple(own[k] for k in chosen), estimate, lower, upper, self.level, text)
+        return Intervals(tuple(own[k] for k in chosen), estimate, lower, upper, self.level, self._about_errors)
+
+    @property
+    def _about_errors(self) -> str:
+        law = "the normal law" if self.spread.degrees is None else f"Student's {self.spread.law}"
+        return f"Standard errors {self.spread.text}; intervals by {law}."
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -120,7 +130,10 @@ class Summary:
         for column in ("estimate", "std. error", f"{percent} from", "to", *list(self.table)[5:]):
             table.add_column(column, justify="right")
         for line in zip(*self.table.values(), strict=True):
-            table.add_row(Text(line[0]), *(_short(value) for value in line[1:]))  # [..] would be markup in a str
+            cells = [_short(value) for value in line[1:]]
+            if "p" in self.table:
+                cells[-1] = short_p(line[-1])
+            table.add_row(Text(line[0]), *cells)  # [..] would be markup in a str
         yield table
         yield "  ".join(f"{name} {_short(value)}" for name, value in self.facts.items())
         for name, predictor in self.fit.predictors.items():
@@ -132,8 +145,7 @@ class Summary:
         if self.contrasts:
             yield _about(self.fit)
         if self.spread.degrees is not None or self.spread.covariance is not None:
-            t = "" if self.spread.degrees is None else f"; intervals by Student's {self.spread.law}"
-            yield Text(f"Standard errors {self.spread.text}{t}.")
+            yield Text(self._about_errors)
         yield from map(Text, self.fit.notes)
 
     def __str__(self) -> str:

@@ -20,12 +20,13 @@ from neglog.belief.standard_errors import posterior_covariance, with_drift
 from neglog.design.columns import column
 from neglog.distributions.lazy import special
 from neglog.likelihood.task import Task
-from neglog.printing import as_text
+from neglog.printing import as_text, did_you_mean
 from neglog.typing import Numbers
 
 Fit = Any  # of rows, as `nl.fit` gives it: results stand below this room
 ROBUST = {"robust": "HC0", **{kind: kind for kind in ENLARGED}}
 NONE = 5e-4  # of a factor that is 1
+WIDE = 8  # coefficients: of more, standard errors are shown
 KINDS = ("posterior", *ROBUST, "cluster", "quasi")
 
 
@@ -85,6 +86,9 @@ class Covariance:
         if isinstance(place, str):
             place = (place, place)
         if isinstance(place, tuple) and all(isinstance(one, str) for one in place):
+            lost = [one for one in place if one not in self.names]
+            if lost:
+                raise KeyError(f"there is no coefficient {lost[0]!r}{did_you_mean(lost[:1], self.names)}")
             place = tuple(self.names.index(one) for one in place)
         return self.matrix[place]
 
@@ -92,6 +96,9 @@ class Covariance:
         from rich.table import Table
         from rich.text import Text
 
+        if len(self.names) > WIDE:
+            yield self._errors_alone()
+            return
         table = Table(title="Covariance of the coefficients", caption=Text(self.text), caption_justify="left")
         table.add_column("")
         for name in self.names:
@@ -99,6 +106,19 @@ class Covariance:
         for name, row in zip(self.names, self.matrix, strict=True):
             table.add_row(Text(name), *(f"{value:.4g}" for value in row))
         yield table
+
+    def _errors_alone(self) -> Any:
+        """Where nobody could read the whole."""
+        from rich.table import Table
+        from rich.text import Text
+
+        size = len(self.names)
+        table = Table(caption=Text(f"{self.text}; a matrix of {size:,} by {size:,}"), caption_justify="left")
+        table.add_column("")
+        table.add_column("std. error", justify="right")
+        for name, error in zip(self.names, self.standard_errors, strict=True):
+            table.add_row(Text(name), f"{error:.5g}")
+        return table
 
     def __repr__(self) -> str:
         return as_text(self)

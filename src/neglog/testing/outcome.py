@@ -56,7 +56,7 @@ class Outcome:
         for column in ("", "statistic", "law", "p", *(["p of several"] if self.parts else [])):
             table.add_column(column, justify="left" if column in ("", "law") else "right")
         for k, part in enumerate(self.parts):
-            table.add_row(*_cells(part), _short(self.adjusted[k]))
+            table.add_row(*_cells(part), short_p(self.adjusted[k]))
         table.add_row(*_cells(self.whole))
         yield table
 
@@ -67,10 +67,11 @@ class Outcome:
 def _cells(test: Test) -> tuple[Any, ...]:
     from rich.text import Text
 
-    return Text(test.what), f"{test.statistic:.4g}", test.law, _short(test.p)
+    return Text(test.what), f"{test.statistic:.4g}", test.law, short_p(test.p)
 
 
-def _short(p: float) -> str:
+def short_p(p: float) -> str:
+    """As many digits as say something."""
     return "–" if np.isnan(p) else f"{p:.3g}"
 
 

@@ -4,6 +4,10 @@ With z all coefficients and raw parameters of the noise, F minus the log of thei
 parameter in question, the profile is P(c) = min F(z) over r z = c. Newton's method finds it on the plane r z = c; its
 slope there is the multiplier of that constraint, P'(c), so that the end of an interval, P(c) = F + q, is a root with a
 known slope. That of sqrt(2 (P - F)), which is nearly straight, takes two or three steps.
+
+Where scales of priors were learned, so were the parameters of the noise, with the coefficients integrated, and F is not
+least there. What integrating adds to its slope is added here too: for the log of a scale minus the number of the
+coefficients, each counted by the share that the data have in it.
 """
 
 from collections.abc import Sequence
@@ -55,6 +59,9 @@ class Profile:
         self.origin = np.append(joint.answer.theta, joint.start)
         self.ends = self._ends()
         self.best = np.zeros(self.turn.shape[1])
+        self.integrated = np.zeros(len(joint.names))
+        if joint.answer.integrated and joint.names:
+            self.integrated = -self.at(self.best, False)[1][-len(joint.names) :]
         self.least, self.matrix = self._minimum()
 
     def _ends(self) -> Numbers:
@@ -88,13 +95,14 @@ class Profile:
                 value, gradient = value + extra, gradient.copy()
                 gradient[:n] += pull
                 own = joint.task.target.remainder(v, joint.task)
-                value, gradient[n:] = value + own[0], gradient[n:] + own[1]
+                value += own[0] + self.integrated @ (v - joint.start)
+                gradient[n:] += own[1] + self.integrated
                 if matrix is not None:
                     matrix = matrix.copy()
                     matrix[np.diag_indices(n)] += joint.task.penalty.bend
                     matrix[n:, n:] += own[2]
             else:
-                point = joint.objective(joint.target(v)).at(theta, curvature)
+                point = joint.objective(joint.target(joint.start)).at(theta, curvature)
                 value, gradient, matrix = point.value, point.gradient, point.hessian
         if basis is not None:
             gradient = basis.T @ gradient
@@ -162,25 +170,31 @@ class Profile:
         return None
 
 
-def profile_intervals(fit: Any, level: float, which: Sequence[str] | None, degrees: float | None) -> Intervals:
-    """Of all parameters, or of those that are named; by Student's t with so many degrees of freedom where rows are few
-    and also tell the spread of the noise.
+def profile_intervals(
+    fit: Any, level: float, which: Sequence[str] | None, degrees: float | None, shown: Numbers
+) -> Intervals:
+    """Of the coefficients that are shown and all parameters, or of those that are named; by Student's t with so many
+    degrees of freedom where rows are few and also tell the spread of the noise.
     """
     fit._refuse_many("a profile")
     profile = Profile(fit)
-    joint = profile.joint
-    names = (*joint.public_names()[: len(profile.turn) - len(joint.names)], *(own.name for own in joint.opened))
-    chosen = range(len(names)) if which is None else [_place(name, names) for name in which]
-    first = len(names) - len(joint.opened)
+    joint, opened = profile.joint, profile.joint.opened
+    first = len(profile.turn) - len(opened)
+    names = (*joint.public_names()[:first], *(own.name for own in opened))
+    if which is None:
+        chosen = np.flatnonzero(np.append(shown, np.ones(len(opened), bool))).tolist()
+    else:
+        chosen = [_place(name, names) for name in which]
     values = joint.public_matrix() @ profile.origin
     bounds = np.empty((len(chosen), 3))
     for line, k in zip(bounds, chosen, strict=True):
         known = profile.turn[k].any()
-        lower, upper = profile.interval(profile.turn[k], _nats(fit, level, degrees, k < first)) if known else (0.0, 0.0)
+        loss = _nats(fit, level, degrees if k < first else None)
+        lower, upper = profile.interval(profile.turn[k], loss) if known else (0.0, 0.0)
         line[:] = values[k] + np.array([0.0, lower, upper])
         if k >= first:
-            line[:] = joint.opened[k - first].raw.value(line)
-    held = " at the scales that were learned" if joint.answer.scales else ""
+            line[:] = opened[k - first].raw.value(line)
+    held = " at the scales that were learned" if joint.answer.scales or joint.answer.integrated else ""
     text = f"By the profile: all other parameters were fitted again{held}"
     text += "." if degrees is None else f", and compared by Student's t({degrees:.4g})."
     return Intervals(tuple(names[k] for k in chosen), bounds[:, 0], bounds[:, 1], bounds[:, 2], level, text)
@@ -192,12 +206,13 @@ def _place(name: str, names: tuple[str, ...]) -> int:
     return names.index(name)
 
 
-def _nats(fit: Any, level: float, degrees: float | None, is_coefficient: bool) -> float:
+def _nats(fit: Any, level: float, degrees: float | None) -> float:
     """How many may be lost: of the normal law, or as many as the best spread of the noise makes of Student's t."""
     upper = 0.5 + 0.5 * level
-    if degrees is None or not is_coefficient:
+    if degrees is None:
         return float(0.5 * special.ndtri(upper) ** 2)
-    return float(0.5 * fit.total_weight * np.log1p(special.stdtrit(degrees, upper) ** 2 / degrees))
+    squares = fit.few_rows**2 * degrees  # over those of the fit's own spread: n, less what was integrated
+    return float(0.5 * squares * np.log1p(special.stdtrit(degrees, upper) ** 2 / degrees))
 
 
 def _solved(matrix: Numbers, right: Numbers) -> Numbers:

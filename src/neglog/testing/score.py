@@ -43,7 +43,7 @@ def score(fit: Any, columns: tuple[Any, ...], of: str, errors: str) -> Outcome:
         raise TypeError("score_test needs columns: names in the table that was fitted, or arrays with a value per row")
     if errors not in KINDS:
         raise ValueError(f"errors must be one of {', '.join(map(repr, KINDS))}, but is {errors!r}")
-    fit._need_rows("a score test looks at every row")
+    fit._need_rows("a score test looks at every row", "fit the columns too and take nl.likelihood_ratio, or ")
     fit._refuse_many("a score test")
     joint = fit._joint
     refuse_kinks(joint)
@@ -110,7 +110,7 @@ def _asked(fit: Any, one: Any, k: int) -> Asked:
             )
         if one in fit.names or any(part.name == one for part in fit.schema.parts):
             raise ValueError(f"{one!r} is in the fit already: fit.test tests it")
-        name, values = one, column(fit.table, one, "score_test", numeric=False)
+        name, values = one, column(fit.table, one, "what is tested", numeric=False)
     else:
         name = getattr(one, "name", None) or f"column {k + 1}"
         values = np.asarray(one)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.design.parts import Part
 from neglog.distributions.lazy import special
 from neglog.printing import did_you_mean
 from neglog.testing.covariance import Covariance, spread_of, turned
@@ -12,6 +13,7 @@ from neglog.testing.outcome import Outcome, Test, holm
 from neglog.typing import Numbers
 
 NOTHING = 1e-10  # of the largest eigenvalue: a direction that says nothing
+KINDS = {"smooth": "a curve", "group": "a group", "interaction": "an interaction"}
 TERM = re.compile(r"\s*([+-]?)\s*(?:(\d+\.?\d*(?:[eE][+-]?\d+)?)\s*\*?)?\s*(.*)", re.DOTALL)
 
 
@@ -55,10 +57,13 @@ def _asked(fit: Any, text: str, covariance: Covariance) -> tuple[Numbers, Number
     names = covariance.names
     places = places_of(fit, text, names)
     if places:
-        rows = np.eye(len(names))[places]
-        if _all_levels(fit, text):  # what they have in common, the prior says
+        classes = len(fit.classes) if fit.noise.of_classes and text not in names else 1
+        rows = np.eye(len(names))[places].reshape(classes, -1, len(names))
+        if classes > 1:  # what they have in common, the prior says
             rows = rows - rows.mean(axis=0)
-        return rows, np.zeros(len(rows))
+        if _all_levels(fit, text):
+            rows = rows - rows.mean(axis=1, keepdims=True)
+        return rows.reshape(-1, len(names)), np.zeros(len(places))
     left, _, right = text.partition("=")
     row, level = np.zeros(len(names)), 0.0
     for sign, side in ((1.0, left), (-1.0, right)):
@@ -77,15 +82,16 @@ def places_of(fit: Any, name: str, names: tuple[str, ...]) -> list[int]:
     alike = [k for k, other in enumerate(names) if other == name or (fit.noise.of_classes and _ends(other, name))]
     if alike:
         return alike
-    part = next((part for part in fit.schema.parts if part.name == name), None)
+    output, part = _part(fit, name)
     if part is None:
         return []
-    if getattr(part, "variables", None):
+    if isinstance(part, Part):
+        held = "wiggles" if part.kind == "smooth" else "coefficients"
         raise ValueError(
-            f"{name!r} is a curve, whose wiggles have a prior: they cannot be 0 by chance. nl.likelihood_ratio "
+            f"{name!r} is {KINDS[part.kind]}, whose {held} have a prior that draws them to 0: nl.likelihood_ratio "
             "compares fits with and without it, and fit.terms says how many parameters it counts"
         )
-    own = {*part.coefficients}
+    own = {f"{output}{level}" for level in part.coefficients}
     return [k for k, other in enumerate(names) if (other.split(": ", 1)[-1] if fit.noise.of_classes else other) in own]
 
 
@@ -93,11 +99,22 @@ def _ends(name: str, end: str) -> bool:
     return name.endswith(f": {end}")
 
 
+def _part(fit: Any, name: str) -> tuple[str, Any]:
+    """The part of the columns that is called so, and what its coefficients begin with where it is for a parameter."""
+    output = next((f"{own}: " for own in fit.noise.modelled if name.startswith(f"{own}: ")), "")
+    return output, next((part for part in fit.schema.parts if name.removeprefix(output) in _called(part)), None)
+
+
+def _called(part: Any) -> tuple[str, ...]:
+    """Its name; of a term also those that its columns make."""
+    return (part.name, ":".join(part.inputs), ":".join(part.inputs[::-1])) if isinstance(part, Part) else (part.name,)
+
+
 def _all_levels(fit: Any, name: str) -> bool:
     """Whether every level of a factor has a coefficient, of which only differences mean something."""
-    part = next((part for part in fit.schema.parts if part.name == name), None)
-    levels = getattr(part, "levels", None)
-    return levels is not None and part is not None and len(part.coefficients) == len(levels) and fit.has_intercept
+    _, part = _part(fit, name)
+    levels = None if isinstance(part, Part) else getattr(part, "levels", None)
+    return levels is not None and len(part.coefficients) == len(levels) and fit.has_intercept
 
 
 def _terms(side: str, names: tuple[str, ...], text: str) -> list[tuple[float, str | None]]:
@@ -113,9 +130,8 @@ def _terms(side: str, names: tuple[str, ...], text: str) -> list[tuple[float, st
             continue
         number, name = match[2], match[3].strip()
         if name and name not in names:
-            raise ValueError(
-                f"{text!r} names {name!r}, but there is no such coefficient or factor{did_you_mean([name], names)}"
-            )
+            inside = "" if name == text else f", which {text!r} names"
+            raise ValueError(f"there is no coefficient or factor {name!r}{inside}{did_you_mean([name], names)}")
         if not name and number is None:
             raise ValueError(f"{text!r} is no equation of coefficients, such as 'age = 2 * income'")
         found.append((sign * (1.0 if number is None else float(number)), name or None))
