@@ -31,12 +31,12 @@ def test_means_of_least_squares_are_those_of_statsmodels():
 
 
 def test_y_under_least_squares_is_that_of_statsmodels():
-    rng, X, eta = rows(1000)
+    rng, X, eta = rows(30)
     y = eta + rng.normal(size=len(eta))
     wanted = frame(sm.OLS(y, sm.add_constant(X)).fit(), X)
     found = nl.fit(X, y).predict(X, interval=0.9, of="y")
-    np.testing.assert_allclose(found.lower, wanted["obs_ci_lower"], atol=0.005)
-    np.testing.assert_allclose(found.upper, wanted["obs_ci_upper"], atol=0.005)
+    np.testing.assert_allclose(found.lower, wanted["obs_ci_lower"], rtol=1e-8)
+    np.testing.assert_allclose(found.upper, wanted["obs_ci_upper"], rtol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,9 @@ class QuantileFit(Fit):
         self._without_rows()
 
     def _without_rows(self) -> NoReturn:
-        raise ValueError("several quantiles have as many posteriors; ask one of them, as in fit[0.5].posterior()")
+        raise ValueError(
+            "several quantiles have as many posteriors, errors and effects; ask that of one, as in fit[0.5].posterior()"
+        )
 
     def _rows(self, *_: Any) -> NoReturn:
         raise ValueError("several quantiles have as many residuals; ask those of one, as in fit[0.5].residuals()")
