@@ -73,7 +73,7 @@ def test_a_wide_prior_tests_classes_as_none_does(table):
 def test_several_quantiles_are_asked_one_by_one(table):
     fit = nl.fit(table, "y", nl.AsymmetricLaplace(quantile=[0.2, 0.8]), terms=["x"])
     for ask in (fit.interval, lambda: fit.test("x")):
-        with pytest.raises(ValueError, match="ask one of them"):
+        with pytest.raises(ValueError, match="ask that of one"):
             ask()
     assert "p" in fit.summary(tests=True).each[0].table
     assert len(fit[0.2].interval()) == 3
