@@ -3,7 +3,7 @@
 A ratio above 1 means that neglog is faster. Names on the command line choose groups: gradients, tweedie, rows, imports;
 fits, latency, motor, lasso, paths, sparse, absolute, quantiles, huber, softmax; opened; vocabulary; terms;
 tweedie_power, growth, memory;
-samplers, learned, left_out; coverage, few_rows, bands; tables; trees, laws; files, cluster; serving; by.
+samplers, learned, left_out; coverage, few_rows, bands; asked; tables; trees, laws; files, cluster; serving; by.
 `--quick` takes few rows, to see that everything runs. Without it each group replaces its lines in results.md.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import accuracy
+import asked
 import band_coverage
 import bayes
 import boosting
@@ -65,6 +66,7 @@ GROUPS = (
     *bayes.GROUPS,
     *interval_coverage.GROUPS,
     *band_coverage.GROUPS,
+    *asked.GROUPS,
     *real_tables.GROUPS,
     *boosting.GROUPS,
     *streaming.GROUPS,
@@ -102,6 +104,7 @@ TITLES = {
     "bayes": "Posteriors and learned priors",
     "coverage": "How often intervals of 90% hold the truth",
     "bands": "How often bands of 90% hold true curves",
+    "asked": "What is asked of a fit besides its coefficients",
     "tables": "`compare` on real tables: seconds of the processor for each noise, five folds and all rows",
     "boosting": "Gradient-boosted trees",
     "streaming": "Rows in files and on a cluster",
@@ -117,6 +120,7 @@ HEADS = {
     "bayes": bayes.COLUMNS,
     "coverage": interval_coverage.COLUMNS,
     "bands": band_coverage.COLUMNS,
+    "asked": asked.COLUMNS,
     "tables": real_tables.COLUMNS,
     "boosting": boosting.COLUMNS,
     "streaming": streaming.COLUMNS,
@@ -201,6 +205,8 @@ def run(group, size, only, tables, tell, save):
         tables["coverage"] += interval_coverage.GROUPS[group](size, tell)
     elif group in band_coverage.GROUPS:
         tables["bands"] += band_coverage.GROUPS[group](size, tell)
+    elif group in asked.GROUPS:
+        tables["asked"] += asked.GROUPS[group](size, tell)
     elif group in real_tables.GROUPS:
         for lines in real_tables.GROUPS[group](size, tell):
             tables["tables"] += lines
