@@ -53,6 +53,20 @@ def integrated(fit: Any, joint: Joint, engine: Memory, mean: Numbers) -> Any:
     return Mixture(type(noise)(means, np.sqrt(variances)), weights)
 
 
+def of_few_rows(fit: Any, joint: Joint, covariance: Numbers) -> tuple[Numbers, Numbers]:
+    """How far the raw parameters of a noise whose scale has no such law lie from their most likely values, when the
+    coefficients are integrated, and how much wider they spread: the log of a scale as that of Gaussian noise.
+    """
+    centre, wider = np.zeros(len(joint.names)), np.ones(len(joint.names))
+    if fit.residual_degrees is not None and fit.noise.spread in joint.names:
+        place = joint.names.index(fit.noise.spread)
+        power = -2 * fit.noise.parameter(fit.noise.spread).precision  # of the scale, which this is
+        degrees = 0.5 * power**2 / covariance[place, place] / fit.few_rows**2
+        centre[place] = power * (np.log(fit.few_rows) + 0.5 / degrees)
+        wider[place] = fit.few_rows
+    return centre, wider
+
+
 def _directions(joint: Joint) -> tuple[Numbers, Numbers, Numbers]:
     """Those in which the curvature of the fit is 1, as columns, the share that the prior has of it, and its pull."""
     theta, penalty = joint.answer.theta, joint.task.penalty

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from neglog.belief.few_rows import integrated, is_told_by_few
+from neglog.belief.few_rows import integrated, is_told_by_few, of_few_rows
 from neglog.belief.predicted_rows import row_chunks, unseen_spread
 from neglog.distributions import Bernoulli, Categorical, Gaussian, Laplace, LogNormal
 from neglog.distributions.lazy import special
@@ -35,6 +35,11 @@ class Fitted(Protocol):
     @property
     def nll(self) -> float:
         """-log p of the sample."""
+        ...
+
+    @property
+    def few_rows(self) -> float:
+        """What errors are multiplied by, where few rows also tell the spread of the noise."""
         ...
 
     @property
@@ -211,12 +216,14 @@ class LaplacePosterior(Posterior):
         mean, variance, cross = self._raw(engine)
         if is_told_by_few(self.fit):
             return integrated(self.fit, self.joint, engine, mean)
-        nodes, weights = _hermite(self._v, self._native[len(self._theta) :, len(self._theta) :])
+        own = self._native[len(self._theta) :, len(self._theta) :]
+        centre, wider = of_few_rows(self.fit, self.joint, own)
+        nodes, weights = _hermite(self._v + centre, own * wider * wider[:, None])
         # given the noise's parameters the raw prediction is still Gaussian
         if len(self._v):
-            shift = np.linalg.solve(self._native[len(self._theta) :, len(self._theta) :], cross.T).T
+            shift = np.linalg.solve(own, cross.T).T
             means = mean + (nodes - self._v) @ shift.T
-            variance = np.maximum(variance - np.einsum("ij,ij->i", shift, cross), 0.0)
+            variance = self.fit.few_rows**2 * np.maximum(variance - np.einsum("ij,ij->i", shift, cross), 0.0)
         else:
             means = mean[None]
         law = self.joint.noise(nodes) if len(self._v) else noise
