@@ -84,10 +84,18 @@ def test_groups_alone_integrated(name: str) -> None:
 
 
 def test_published_numbers() -> None:
-    """Of irrigation by mgcv, and of cbpp by lme4: its log likelihood less the ways to choose which animals are ill."""
+    """Of irrigation and radon by mgcv, of contraception and cbpp by lme4, whose log likelihood has the ways to choose
+    which animals are ill.
+    """
     fit = fitted(CASES["irrigation"], "all")
     assert [fit.terms["field"].scale, fit.noise.scale] == pytest.approx([4.067, 1.194], abs=5e-4)
     assert -criterion(fit, np.ones(len(fit._task.penalty.bend), bool)) == pytest.approx(27.398, abs=5e-4)
+    fit = fitted(CASES["radon"], "all")
+    assert [fit.terms["county"].scale, fit.noise.scale] == pytest.approx([0.2976671, 0.7660696], abs=1e-6)
+    assert fit.terms["county"].effective == pytest.approx(39.57, abs=5e-3)
+    fit = fitted(CASES["contraception"], "groups")
+    assert -2 * criterion(fit, fit._task.penalty.bend > 0) == pytest.approx(2361.54575, abs=1e-5)
+    assert fit.terms["place"].scale == pytest.approx(0.573054, abs=5e-6)
     case = CASES["cbpp"]
     from scipy.special import gammaln
 
