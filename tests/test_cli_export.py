@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +30,11 @@ def test_a_query_that_sqlite_answers(folder):
         "-o", folder / "query.sql", "--relativities", folder / "tariff.csv")  # fmt: skip
     assert (folder / "query.sql").read_text() == printed
     table = visits()
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE seen (id, age, region, years, visits)")
-    connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?)", zip(*table.to_pydict().values(), strict=True))
-    found = np.array(connection.execute(printed).fetchall())
+    rows = zip(*table.to_pydict().values(), strict=True)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE seen (id, age, region, years, visits)")
+        connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?)", rows)
+        found = np.array(connection.execute(printed).fetchall())
     np.testing.assert_allclose(found[:, 1], nl.load(folder / "m.json").predict(table), rtol=1e-12)
     assert csv.read_csv(folder / "tariff.csv").column_names[:4] == ["term", "kind", "against", "level"]
 

@@ -8,7 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,22 +23,21 @@ def quoted(name):
 
 def ask_duckdb(table, name, query):
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
-    connection = duckdb.connect()
-    connection.register("given", table)
-    connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM given")
-    cursor = connection.execute(query)
-    return columns_of([own[0] for own in cursor.description], cursor.fetchall())
+    with closing(duckdb.connect()) as connection:
+        connection.register("given", table)
+        connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT * FROM given")
+        cursor = connection.execute(query)
+        return columns_of([own[0] for own in cursor.description], cursor.fetchall())
 
 
 def ask_sqlite(table, name, query):
-    connection = sqlite3.connect(":memory:")
-    columns = ", ".join(map(quoted, table.column_names))
-    connection.execute(f"CREATE TABLE {quoted(name)} ({columns})")
+    columns, places = ", ".join(map(quoted, table.column_names)), ", ".join("?" * len(table.column_names))
     rows = [[plain(value) for value in row.values()] for row in table.to_pylist()]
-    places = ", ".join("?" * len(table.column_names))
-    connection.executemany(f"INSERT INTO {quoted(name)} VALUES ({places})", rows)
-    cursor = connection.execute(query)
-    return columns_of([own[0] for own in cursor.description], cursor.fetchall())
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"CREATE TABLE {quoted(name)} ({columns})")
+        connection.executemany(f"INSERT INTO {quoted(name)} VALUES ({places})", rows)
+        cursor = connection.execute(query)
+        return columns_of([own[0] for own in cursor.description], cursor.fetchall())
 
 
 def plain(value):
