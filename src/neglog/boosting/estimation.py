@@ -5,16 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from neglog.boosting.laws import open_parameters
 from neglog.boosting.observed import may_be
 from neglog.design.design import Design, Schema
 from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
+from neglog.distributions.parameters import Parameter
+from neglog.estimation.modelled_start import value_to_begin
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.results.fit import Fit
 from neglog.typing import Numbers
+
+REACH = 30.0  # on the raw scale: as far as a search goes
+LOOSE = 0.5  # the standard deviation of the prior of a stretch, around 1
 
 
 def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
@@ -22,34 +28,86 @@ def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noi
     if not open_parameters(noise):
         return noise
     if noise.modelled:
-        known = noise.unmodelled().with_(**{str(noise.spread): 1.0})
-        found = _around(known, y, raw, weight)
-        return noise.estimated(**{name: getattr(found, name) for name in open_parameters(noise)})
+        return calibrated(noise, y, raw, weight).noise
     return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
 
 
-def level_of(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> float:
-    """What is to be added to the log of a modelled spread so that it fits these rows best on the whole.
+@dataclass(frozen=True)
+class Calibration:
+    """What rows that trees have not seen make of their predictions of modelled parameters."""
 
-    Trees fit the rows they were grown on too well, and so promise too small a spread for others: by a tenth or two.
-    One factor for all rows is what a fit knows as a dispersion, with the predicted ones as precisions of the rows.
+    noise: Noise  # with its open parameters
+    shift: Numbers  # by output; 0 for the location
+    stretch: Numbers  # of what the trees add to the start, by output; 1 for the location
+
+    def of(self, raw: Numbers, start: Numbers) -> Numbers:
+        """The raw predictions after it."""
+        out = raw.copy(order="F")
+        out[:, 1:] = (start + self.shift)[1:] + self.stretch[1:] * (raw - start)[:, 1:]
+        return out
+
+
+def calibrated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None, start: Numbers | None = None) -> Calibration:
+    """Open parameters, and with a start also shifts and stretches, at the maximum of the likelihood of these rows.
+
+    Trees fit the rows they were grown on too well, and so promise others too small a spread, by a tenth or two, and
+    spreads that differ more between rows than they do. Of few rows a stretch is told by its prior, which is around 1.
     """
-    return float(np.log(getattr(_around(noise.unmodelled(), y, raw, weight), str(noise.spread))))
+    names, outputs = open_parameters(noise), np.arange(1, 1 + len(noise.modelled)) if start is not None else np.arange(0)
+    own = [noise.parameter(name) for name in names]
+    begin = [float(one.predicted.raw(one.start)) for one in own]
+    ends = [_ends(one) for one in own] + [(-REACH, REACH)] * len(outputs) + [(0.0, None)] * len(outputs)
+    x = np.concatenate([begin, np.zeros(len(outputs)), np.ones(len(outputs))])
+    count = float(len(y)) if weight is None else float(weight.sum())
+
+    def unpacked(x: Numbers) -> Calibration:
+        values = {one.name: float(one.predicted.value(v)) for one, v in zip(own, x, strict=False)}
+        shift, stretch = np.zeros(1 + len(noise.modelled)), np.ones(1 + len(noise.modelled))
+        shift[outputs], stretch[outputs] = x[len(names) :].reshape(2, -1)
+        return Calibration(noise.estimated(**values), shift, stretch)
+
+    def cost(x: Numbers) -> tuple[float, Numbers]:
+        now = unpacked(x)
+        at = raw if start is None else now.of(raw, start)
+        law: Any = now.noise.given(at)
+        nats = np.asarray(law.nll(y))
+        slopes = beside_location(noise, law, y, at)
+        moved = [slopes[noise.modelled[k - 1]] for k in outputs]
+        rows = [*(slopes[name] for name in names), *moved]
+        if start is not None:
+            rows += [slope * (raw[:, k] - start[k]) for k, slope in zip(outputs, moved, strict=True)]
+        if weight is not None:
+            nats, rows = nats[weight > 0], [np.broadcast_to(row, len(y))[weight > 0] for row in rows]
+        counted = None if weight is None else weight[weight > 0]
+        off = (x[len(x) - len(outputs) :] - 1) / LOOSE**2
+        gradient = np.array([np.average(np.broadcast_to(row, len(nats)), weights=counted) for row in rows])
+        gradient[len(x) - len(outputs) :] += off / count
+        value = float(np.average(nats, weights=counted)) + 0.5 * LOOSE**2 * float(off @ off) / count
+        return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else (1e30, np.zeros(len(x)))
+
+    with np.errstate(all="ignore"):
+        found = minimize(cost, x, jac=True, method="L-BFGS-B", bounds=ends, options={"ftol": 1e-14, "gtol": 1e-8})
+    return unpacked(found.x)
 
 
-def _around(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
-    """The noise fitted around predictions of the location, with predictions of the log spread as precisions."""
-    with np.errstate(over="ignore", under="ignore"):
-        precision = np.exp(raw[:, 1] / noise.parameter(str(noise.spread)).precision)  # of a row whose spread is that
-    return fit(
-        no_columns(len(y)),
-        y,
-        noise,
-        sample_weight=weight,
-        precision=precision,
-        offset=np.ascontiguousarray(raw[:, 0]),
-        intercept=False,
-    ).noise
+def beside_location(noise: Noise, law: Any, y: Any, raw: Numbers) -> dict[str, Any]:
+    """Slopes of the nll in every parameter beside the location, on the scale it is predicted on, row by row."""
+    own = [one for one in noise.beside_location() if not one.several]
+    if isinstance(y, Cells):
+        _, slopes, _ = law.joint(y, np.ascontiguousarray(raw[:, 0]))
+        chain = {one.name: slopes[k] / one.raw.slope(getattr(law, one.name)) for k, one in enumerate(own, 1)}
+    else:
+        chain = law.parameter_gradient(y)
+    return {one.name: chain[one.name] * one.predicted.slope(getattr(law, one.name)) for one in own}
+
+
+def _ends(own: Parameter) -> tuple[float, float]:
+    """Between which a raw value is looked for: beyond its limit a parameter makes no difference."""
+    low, high = -REACH, REACH
+    if own.limit is not None:
+        last = float(own.predicted.raw(own.limit.value))
+        low, high = (low, min(high, last)) if last > own.predicted.raw(own.start) else (max(low, last), high)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -76,7 +134,8 @@ def start_of(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | Non
     null = start_fit(noise, y, weight, offset)
     intercept = np.atleast_1d(np.asarray(null.intercept, np.float64))
     if noise.modelled:
-        intercept = np.append(intercept, np.log(null.noise.parameters[str(noise.spread)]))
+        predicted = [value_to_begin(noise.parameter(name), null.noise.parameters[name]) for name in noise.modelled]
+        intercept = np.append(intercept, predicted)
     if not np.all(np.isfinite(intercept)):
         raise ValueError(f"the intercept-only fit of {noise!r} has no maximum ({null.message}); training cannot start")
     return Start(intercept, noise)

@@ -37,7 +37,9 @@ class BoostedModel:
     booster    the trainer's own, which knows the trees only: its raw prediction lacks intercept and offset
     noise      every parameter filled in, but for one that is predicted for each row
     intercept  one number per output: the intercept-only maximum likelihood, at which boosting began; that of a
-               modelled log spread with what held-out rows added to it
+               modelled parameter with what held-out rows added to it
+    stretch    one number per output: what held-out rows make of what the trees add to the start; 1 but for modelled
+               parameters
     classes    the labels of a target of classes, in the order of their probabilities; else None
     rounds     how many rounds of trees are used: all, or up to the best of early stopping
     held_out   mean nats of the rows that were not trained on (valid, or out-of-fold); None if there were none
@@ -53,20 +55,23 @@ class BoostedModel:
         rounds: int,
         classes: Numbers | None = None,
         held_out: float | None = None,
+        stretch: Numbers | None = None,
     ) -> None:
         self.library, self.booster, self.noise, self.intercept = library, booster, noise, intercept
         self.features, self.rounds, self.classes, self.held_out = features, rounds, classes, held_out
+        self.stretch = np.ones(len(intercept)) if stretch is None else stretch
 
     @property
     def outputs(self) -> int:
-        """How many raw predictions a row has: one, two with a modelled spread, or one per class."""
+        """How many raw predictions a row has: one, one more for each modelled parameter, or one per class."""
         return outputs_of(self.noise, 0 if self.classes is None else len(self.classes))
 
     def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """offset + intercept + trees, before the link; beside it the log of a modelled spread."""
+        """offset + intercept + trees, before the link; beside it those of modelled parameters."""
         rows, shift = read_new(X, self.noise, self.features, self.classes, offset=offset, exposure=exposure)
         scores = Start(self.intercept, self.noise).scores(rows.shape[0], shift)
-        scores += self.library.raw(self.booster, rows, self.rounds).reshape(scores.shape)
+        trees = self.library.raw(self.booster, rows, self.rounds).reshape(scores.shape)
+        scores += trees * self.stretch if self.noise.modelled else trees
         return scores
 
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:

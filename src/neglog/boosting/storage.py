@@ -22,6 +22,7 @@ KINDS: dict[str, Any] = {
     "trainer": str,
     "noise": dict,
     "intercept": list,
+    "stretch": list,
     "classes": list | None,
     "columns": int,
     "names": list | None,
@@ -39,6 +40,7 @@ def save(model: BoostedModel, path: str | os.PathLike[str]) -> None:
         "trainer": model.library.name,
         "noise": law_to_json(model.noise),
         "intercept": model.intercept.tolist(),
+        "stretch": model.stretch.tolist(),
         "classes": None if model.classes is None else model.classes.tolist(),
         "columns": model.features.count,
         "names": None if model.features.names is None else list(model.features.names),
@@ -60,7 +62,8 @@ def load(path: str | os.PathLike[str]) -> BoostedModel:
     found = stored.get(KEY) if isinstance(stored, dict) else None
     if found != FORMAT:
         raise ValueError(f"{path} is not a boosted model that this version can read (format {found}, wanted {FORMAT})")
-    stored.setdefault("named", {})  # which older files lack
+    stored.setdefault("named", {})  # which older files lack, as they do the next
+    stored.setdefault("stretch", [1.0] * len(stored.get("intercept", ())))
     wrong = [name for name, kind in KINDS.items() if name not in stored or not isinstance(stored[name], kind)]
     if wrong or stored["trainer"] not in TRAINERS:
         raise ValueError(f"{path} is damaged: {', '.join(wrong) or 'trainer'} is missing or not what it should be")
@@ -78,8 +81,9 @@ def load(path: str | os.PathLike[str]) -> BoostedModel:
         stored["rounds"],
         None if stored["classes"] is None else np.array(stored["classes"]),
         stored["held out"],
+        np.array(stored["stretch"], np.float64),
     )
-    if model.intercept.shape != (model.outputs,):
+    if not model.intercept.shape == model.stretch.shape == (model.outputs,):
         raise ValueError(
             f"{path} is damaged: {noise!r} has {model.outputs} raw predictions, but there are {len(model.intercept)} "
             "intercepts"

@@ -8,7 +8,7 @@ import numpy as np
 
 from neglog.boosting.cell_slopes import OfCells
 from neglog.boosting.derivatives import Slopes, slopes_of
-from neglog.boosting.estimation import Start, estimated, level_of, start_fit, start_of
+from neglog.boosting.estimation import Start, calibrated, estimated, start_fit, start_of
 from neglog.boosting.laws import open_parameters, suited
 from neglog.boosting.model import BoostedModel, Library
 from neglog.boosting.nats import mean_nats
@@ -140,15 +140,14 @@ def train(
         raise ValueError(f"folds must be between 2 and the {len(rows)} rows, but is {folds}")
     start = start_of(noise, seen.y, seen.weight, seen.offset)
     grown = boosting.grown(start, seen, held if early_stopping_rounds else None, early_stopping_rounds)
-    found, intercept, nats = noise, start.intercept.copy(), None
+    found, intercept, stretch, nats = noise, start.intercept.copy(), np.ones(len(start.intercept)), None
     if held is not None or is_open:
         known = seen if held is None else held
         raw = boosting.out_of_fold(start, rows, folds, seed) if held is None else boosting.raw(start, grown, held)
         if noise.modelled:
-            level = level_of(noise, known.y, raw, known.weight)
-            raw[:, 1] += level
-            intercept[1] += level
-            found = estimated(noise, known.y, raw, known.weight)
+            after = calibrated(noise, known.y, raw, known.weight, start.intercept)
+            raw = after.of(raw, start.intercept)
+            found, intercept, stretch = after.noise, intercept + after.shift, after.stretch
         else:
             # what held-out labels cannot tell, those of the training tell
             told = noise.cannot_tell(len(known), zeros_of(known.y)) is None
@@ -156,7 +155,7 @@ def train(
             found = estimated(noise, known.y, raw, known.weight) if told else _from_start(noise, seen, known, raw)
         nats = mean_nats(found, known.y, raw, known.weight)
     found = found if classes is None else found.with_classes(classes)
-    return BoostedModel(trainer, grown.booster, found, intercept, features, grown.rounds, classes, nats)
+    return BoostedModel(trainer, grown.booster, found, intercept, features, grown.rounds, classes, nats, stretch)
 
 
 def _from_start(noise: Noise, seen: Rows, known: Rows, raw: Numbers) -> Noise:
