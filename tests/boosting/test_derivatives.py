@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from families import TESTED
 from boosting.trainers import MODELLED, OPEN, TRUTH, draws, spread_draws
+from families import TESTED
 
 import neglog as nl
 from neglog.boosting.derivatives import slopes_of

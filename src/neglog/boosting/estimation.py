@@ -20,7 +20,6 @@ from neglog.results.fit import Fit
 from neglog.typing import Numbers
 
 REACH = 30.0  # on the raw scale: as far as a search goes
-LOOSE = 0.5  # the standard deviation of the prior of a stretch, around 1
 
 
 def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
@@ -28,66 +27,46 @@ def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noi
     if not open_parameters(noise):
         return noise
     if noise.modelled:
-        return calibrated(noise, y, raw, weight).noise
+        return _likeliest(noise, y, raw, weight, 0)[0]
     return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """What rows that trees have not seen make of their predictions of modelled parameters."""
+def calibrated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> tuple[Noise, Numbers]:
+    """The noise with its open parameters, and what is to be added to the predictions of those that are modelled, at the
+    maximum of the likelihood of these rows.
 
-    noise: Noise  # with its open parameters
-    shift: Numbers  # by output; 0 for the location
-    stretch: Numbers  # of what the trees add to the start, by output; 1 for the location
-
-    def of(self, raw: Numbers, start: Numbers) -> Numbers:
-        """The raw predictions after it."""
-        out = raw.copy(order="F")
-        out[:, 1:] = (start + self.shift)[1:] + self.stretch[1:] * (raw - start)[:, 1:]
-        return out
-
-
-def calibrated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None, start: Numbers | None = None) -> Calibration:
-    """Open parameters, and with a start also shifts and stretches, at the maximum of the likelihood of these rows.
-
-    Trees fit the rows they were grown on too well, and so promise others too small a spread, by a tenth or two, and
-    spreads that differ more between rows than they do. Of few rows a stretch is told by its prior, which is around 1.
+    Trees fit the rows they were grown on too well, and so promise others too small a spread: by a tenth or two.
     """
-    names, outputs = open_parameters(noise), np.arange(1, 1 + len(noise.modelled)) if start is not None else np.arange(0)
-    own = [noise.parameter(name) for name in names]
-    begin = [float(one.predicted.raw(one.start)) for one in own]
-    ends = [_ends(one) for one in own] + [(-REACH, REACH)] * len(outputs) + [(0.0, None)] * len(outputs)
-    x = np.concatenate([begin, np.zeros(len(outputs)), np.ones(len(outputs))])
-    count = float(len(y)) if weight is None else float(weight.sum())
+    return _likeliest(noise, y, raw, weight, len(noise.modelled))
 
-    def unpacked(x: Numbers) -> Calibration:
+
+def _likeliest(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None, levels: int) -> tuple[Noise, Numbers]:
+    names = open_parameters(noise)
+    own = [noise.parameter(name) for name in names]
+    begin = [float(one.predicted.raw(one.start)) for one in own] + [0.0] * levels
+    ends = [_ends(one) for one in own] + [(-REACH, REACH)] * levels
+    counted = slice(None) if weight is None else weight > 0
+    weights = None if weight is None else weight[counted]
+
+    def at(x: Numbers) -> tuple[Noise, Numbers]:
         values = {one.name: float(one.predicted.value(v)) for one, v in zip(own, x, strict=False)}
-        shift, stretch = np.zeros(1 + len(noise.modelled)), np.ones(1 + len(noise.modelled))
-        shift[outputs], stretch[outputs] = x[len(names) :].reshape(2, -1)
-        return Calibration(noise.estimated(**values), shift, stretch)
+        return noise.estimated(**values), x[len(names) :]
 
     def cost(x: Numbers) -> tuple[float, Numbers]:
-        now = unpacked(x)
-        at = raw if start is None else now.of(raw, start)
-        law: Any = now.noise.given(at)
+        now, added = at(x)
+        moved = raw.copy(order="F")
+        moved[:, 1:] += added if levels else 0.0
+        law: Any = now.given(moved)
         nats = np.asarray(law.nll(y))
-        slopes = beside_location(noise, law, y, at)
-        moved = [slopes[noise.modelled[k - 1]] for k in outputs]
-        rows = [*(slopes[name] for name in names), *moved]
-        if start is not None:
-            rows += [slope * (raw[:, k] - start[k]) for k, slope in zip(outputs, moved, strict=True)]
-        if weight is not None:
-            nats, rows = nats[weight > 0], [np.broadcast_to(row, len(y))[weight > 0] for row in rows]
-        counted = None if weight is None else weight[weight > 0]
-        off = (x[len(x) - len(outputs) :] - 1) / LOOSE**2
-        gradient = np.array([np.average(np.broadcast_to(row, len(nats)), weights=counted) for row in rows])
-        gradient[len(x) - len(outputs) :] += off / count
-        value = float(np.average(nats, weights=counted)) + 0.5 * LOOSE**2 * float(off @ off) / count
+        by_name = beside_location(noise, law, y, moved)
+        slopes = np.stack([np.broadcast_to(by_name[name], nats.shape) for name in (*names, *noise.modelled[:levels])])
+        value = float(np.average(nats[counted], weights=weights))
+        gradient = np.average(slopes[:, counted], axis=1, weights=weights)
         return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else (1e30, np.zeros(len(x)))
 
     with np.errstate(all="ignore"):
-        found = minimize(cost, x, jac=True, method="L-BFGS-B", bounds=ends, options={"ftol": 1e-14, "gtol": 1e-8})
-    return unpacked(found.x)
+        found = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=ends, options={"ftol": 1e-14, "gtol": 1e-8})
+    return at(found.x)
 
 
 def beside_location(noise: Noise, law: Any, y: Any, raw: Numbers) -> dict[str, Any]:

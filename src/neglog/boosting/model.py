@@ -1,6 +1,7 @@
 """Trained trees with their noise: means, laws and nats of new rows."""
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,52 +32,18 @@ class Library(Protocol):
         ...
 
 
-class BoostedModel:
-    """Trees, the intercept they started from, and the noise with everything that was estimated.
+class Boosted(ABC):
+    """What one model and several have in common: predictions, laws and nats of rows, and a file."""
 
-    booster    the trainer's own, which knows the trees only: its raw prediction lacks intercept and offset
-    noise      every parameter filled in, but for one that is predicted for each row
-    intercept  one number per output: the intercept-only maximum likelihood, at which boosting began; that of a
-               modelled parameter with what held-out rows added to it
-    stretch    one number per output: what held-out rows make of what the trees add to the start; 1 but for modelled
-               parameters
-    classes    the labels of a target of classes, in the order of their probabilities; else None
-    rounds     how many rounds of trees are used: all, or up to the best of early stopping
-    held_out   mean nats of the rows that were not trained on (valid, or out-of-fold); None if there were none
-    """
+    library: Library
+    noise: Noise
+    features: Features
+    classes: Numbers | None
+    held_out: float | None
 
-    def __init__(
-        self,
-        library: Library,
-        booster: Any,
-        noise: Noise,
-        intercept: Numbers,
-        features: Features,
-        rounds: int,
-        classes: Numbers | None = None,
-        held_out: float | None = None,
-        stretch: Numbers | None = None,
-    ) -> None:
-        self.library, self.booster, self.noise, self.intercept = library, booster, noise, intercept
-        self.features, self.rounds, self.classes, self.held_out = features, rounds, classes, held_out
-        self.stretch = np.ones(len(intercept)) if stretch is None else stretch
-
-    @property
-    def outputs(self) -> int:
-        """How many raw predictions a row has: one, one more for each modelled parameter, or one per class."""
-        return outputs_of(self.noise, 0 if self.classes is None else len(self.classes))
-
-    def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """offset + intercept + trees, before the link; beside it those of modelled parameters."""
-        rows, shift = read_new(X, self.noise, self.features, self.classes, offset=offset, exposure=exposure)
-        scores = Start(self.intercept, self.noise).scores(rows.shape[0], shift)
-        trees = self.library.raw(self.booster, rows, self.rounds).reshape(scores.shape)
-        scores += trees * self.stretch if self.noise.modelled else trees
-        return scores
-
+    @abstractmethod
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row of X: nll, cdf, icdf, sample and the rest. Of classes, that of their number."""
-        return law_of(self.noise, self.raw_prediction(X, offset=offset, exposure=exposure))
 
     def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
         """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
@@ -92,17 +59,60 @@ class BoostedModel:
         return np.asarray(self.distribution(X, offset=offset, exposure=exposure).nll(codes))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON, the trees as the trainer's own text in it; `load` reads it."""
+        """Write it as JSON, the trees as the trainer's own text in it; `load` reads it."""
         from neglog.boosting.storage import save  # which builds models, and so comes after this module
 
         save(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> "BoostedModel":
-        """The model that `save` wrote."""
+    def load(path: str | os.PathLike[str]) -> "Boosted":
+        """What `save` wrote."""
         from neglog.boosting.storage import load
 
-        return load(path)
+        model: Boosted = load(path)
+        return model
+
+
+class BoostedModel(Boosted):
+    """Trees, the intercept they started from, and the noise with everything that was estimated.
+
+    booster    the trainer's own, which knows the trees only: its raw prediction lacks intercept and offset
+    noise      every parameter filled in, but for one that is predicted for each row
+    intercept  one number per output: the intercept-only maximum likelihood, at which boosting began; that of a
+               modelled parameter with what held-out rows added to it
+    classes    the labels of a target of classes, in the order of their probabilities; else None
+    rounds     how many rounds of trees are used: all, or up to the best of early stopping
+    held_out   mean nats of the rows that were not trained on (valid, or out-of-fold); None if there were none
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        booster: Any,
+        noise: Noise,
+        intercept: Numbers,
+        features: Features,
+        rounds: int,
+        classes: Numbers | None = None,
+        held_out: float | None = None,
+    ) -> None:
+        self.library, self.booster, self.noise, self.intercept = library, booster, noise, intercept
+        self.features, self.rounds, self.classes, self.held_out = features, rounds, classes, held_out
+
+    @property
+    def outputs(self) -> int:
+        """How many raw predictions a row has: one, one more for each modelled parameter, or one per class."""
+        return outputs_of(self.noise, 0 if self.classes is None else len(self.classes))
+
+    def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """offset + intercept + trees, before the link; beside it those of modelled parameters."""
+        rows, shift = read_new(X, self.noise, self.features, self.classes, offset=offset, exposure=exposure)
+        scores = Start(self.intercept, self.noise).scores(rows.shape[0], shift)
+        scores += self.library.raw(self.booster, rows, self.rounds).reshape(scores.shape)
+        return scores
+
+    def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        return law_of(self.noise, self.raw_prediction(X, offset=offset, exposure=exposure))
 
     def __repr__(self) -> str:
         seen = "" if self.held_out is None else f", {self.held_out:.5g} nats a row held out"
