@@ -21,6 +21,7 @@ from neglog.typing import Numbers
 
 MANY = 50_000  # rows from which some are left out of the training instead of training again for each fold
 LEFT_OUT = 10_000  # of so many rows
+FEW = 20  # different values of y: up to so many each part of the rows has its share of each
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Boosting:
     def out_of_fold(self, start: Start, rows: Rows) -> Numbers:
         """The raw prediction of each row by trees that have not seen it."""
         raw = start.scores(len(rows), None)
-        for train, unseen in parted(len(rows), self.folds, self.seed):
+        for train, unseen in parted(rows.y, self.folds, self.seed):
             seen = rows.take(train)
             begin = start_of(start.noise, seen.y, seen.weight, seen.offset)
             raw[unseen] = self.raw(begin, self.grown(begin, seen), rows.take(unseen))
@@ -167,7 +168,7 @@ def train(
     if ensemble is not None:
         if not 2 <= ensemble <= len(rows):
             raise ValueError(f"ensemble must be between 2 and the {len(rows)} rows, but is {ensemble}")
-        parts = [(rows.take(some), rows.take(others)) for some, others in parted(len(rows), ensemble, seed)]
+        parts = [(rows.take(some), rows.take(others)) for some, others in parted(rows.y, ensemble, seed)]
         members = tuple(boosting.model(noise, some, held, features, classes) for some, held in parts)
         shares = [len(held) if held.weight is None else held.weight.sum() for _, held in parts]
         return BoostedEnsemble(members, float(np.average([one.held_out for one in members], weights=shares)))
@@ -200,8 +201,12 @@ def divided(rows: Rows, held: int, seed: int) -> tuple[Rows, Rows]:
     return rows.take(np.sort(order[held:])), rows.take(np.sort(order[:held]))
 
 
-def parted(rows: int, parts: int, seed: int) -> Iterator[tuple[Numbers, Numbers]]:
-    """For each part, the rows outside of it and those inside."""
-    label = np.random.default_rng(seed).permutation(rows) % parts
+def parted(y: Any, parts: int, seed: int) -> Iterator[tuple[Numbers, Numbers]]:
+    """For each part, the rows outside of it and those inside. Classes, and other few values, are dealt evenly."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    if not isinstance(y, Cells) and len(np.unique(y)) <= FEW:
+        order = order[np.argsort(y[order], kind="stable")]
+    label = np.empty(len(y), np.intp)
+    label[order] = np.arange(len(y)) % parts
     for part in range(parts):
         yield np.flatnonzero(label != part), np.flatnonzero(label == part)
