@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from neglog.belief.leave_one_out import LeaveOneOut as LeaveOneOut
     from neglog.belief.nuts import SamplingWarning as SamplingWarning
     from neglog.belief.posterior import Posterior as Posterior
+    from neglog.boosted_estimators import BoostedClassifier as BoostedClassifier
+    from neglog.boosted_estimators import BoostedRegressor as BoostedRegressor
     from neglog.comparison.compare import compare as compare
     from neglog.comparison.comparison import Comparison as Comparison
     from neglog.design.terms import group as group
@@ -111,6 +113,7 @@ _HOMES = {
     "neglog.comparison.comparison": ("Comparison",),
     "neglog.distributions.censored": ("censored",),
     "neglog.design.terms": ("group", "interaction", "smooth", "terms"),
+    "neglog.boosted_estimators": ("BoostedClassifier", "BoostedRegressor"),
     "neglog.estimators": (
         "Classifier",
         "Regressor",

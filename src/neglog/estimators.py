@@ -28,15 +28,75 @@ WEAK = 10.0  # log odds for one standard deviation of a column: more than data t
 ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32)}
 
 
-def _is_table(X: Any) -> bool:
+def is_dataframe(X: Any) -> bool:
     """Whether X is a dataframe."""
     return not isinstance(X, np.ndarray | list | tuple) and not blocks.is_sparse(X) and as_table(X) is not None
 
 
-def _check_rows(X: Any, y: Any, sample_weight: Any) -> None:
+def check_rows(X: Any, y: Any, sample_weight: Any) -> None:
     """Refuse what goes with other rows than X."""
     check_index(X, y, "y")
     check_index(X, sample_weight, "sample_weight")
+
+
+def check_weighted_classes(classes: Numbers, codes: Numbers, sample_weight: Any) -> None:
+    """Refuse labels of which but one class counts; weights that are none are refused later."""
+    weight = np.asarray(sample_weight)
+    if weight.shape == codes.shape and weight.dtype.kind in "biuf":
+        counted = np.unique(codes[weight > 0])
+        check_counted_classes(classes[counted].tolist(), len(classes))
+
+
+class OfLaws:
+    """What a law of y for each row makes possible."""
+
+    predict_distribution: Any
+
+    def predict_quantiles(self, X: Any, q: ArrayLike, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """The quantiles at the levels q, one column each."""
+        law = self.predict_distribution(X, offset=offset, exposure=exposure)
+        levels = np.atleast_1d(np.asarray(q, float))
+        return np.stack([np.asarray(law.icdf(np.full(law.batch_shape, level))) for level in levels], axis=-1)
+
+    def predict_interval(self, X: Any, level: float = 0.9, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """The central interval that holds y with probability `level`: lower and upper end of each row."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, but is {level}")
+        return self.predict_quantiles(X, [0.5 - level / 2, 0.5 + level / 2], offset=offset, exposure=exposure)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
+    ) -> float:
+        """The mean log likelihood of y in nats; higher is better."""
+        check_rows(X, y, sample_weight)
+        law = self.predict_distribution(X, offset=offset, exposure=exposure)
+        return -_average(law.nll(_beside(np.asarray(y, float), law.batch_shape)), sample_weight)
+
+
+class OfClasses:
+    """What a probability of each class makes possible."""
+
+    classes_: Any
+    predict_proba: Any
+
+    def predict(self, X: Any, *, offset: Any = None) -> Any:
+        """The most probable class."""
+        p = self.predict_proba(X, offset=offset)
+        return self.classes_[np.argmax(p, axis=1)]
+
+    def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """The mean log probability of the labels in nats; higher is better."""
+        check_rows(X, y, sample_weight)
+        p, labels = self.predict_proba(X, offset=offset), np.asarray(y)
+        unknown = np.flatnonzero(~np.isin(labels, self.classes_))
+        if len(unknown):
+            raise ValueError(
+                f"labels must be among the {len(self.classes_)} classes of the fit, but "
+                f"{first_rows(unknown, len(labels))} {labels[unknown[0]]!r}"
+            )
+        order = np.argsort(self.classes_)  # which ordered classes may not be in
+        places = order[np.searchsorted(self.classes_, labels, sorter=order)]
+        return float(np.average(np.log(p[np.arange(len(places)), places]), weights=sample_weight))
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
@@ -83,14 +143,14 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any) -> Any:
         """X as the design reads it. Dataframes keep their strings and categories; all else is checked as usual."""
-        if _is_table(X):
+        if is_dataframe(X):
             return validate_data(self, X, skip_check_array=True, reset=False)
         return validate_data(self, X, reset=False, **ARRAYS)
 
     def _read_both(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
         """X and y to learn from."""
         check_index(X, y, "y")
-        if _is_table(X) and y is not None:
+        if is_dataframe(X) and y is not None:
             validate_data(self, X, skip_check_array=True, reset=True)
             return X, column_or_1d(y)
         return validate_data(self, X, y, reset=True, y_numeric=numeric, **ARRAYS)  # type: ignore[no-any-return]
@@ -106,7 +166,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
+class Regressor(OfLaws, RegressorMixin, _Estimator):  # type: ignore[misc]
     """A regression for the noise you believe in.
 
     noise  an object or its text: "gaussian", "gamma", "tweedie(power=1.5)", "huber"; what it leaves open is estimated
@@ -154,26 +214,6 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.fit_.predict(self._read(X), offset=offset, exposure=exposure)
 
-    def predict_quantiles(self, X: Any, q: ArrayLike, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """The quantiles at the levels q, one column each."""
-        law = self.predict_distribution(X, offset=offset, exposure=exposure)
-        levels = np.atleast_1d(np.asarray(q, float))
-        return np.stack([np.asarray(law.icdf(np.full(law.batch_shape, level))) for level in levels], axis=-1)
-
-    def predict_interval(self, X: Any, level: float = 0.9, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """The central interval that holds y with probability `level`: lower and upper end of each row."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, but is {level}")
-        return self.predict_quantiles(X, [0.5 - level / 2, 0.5 + level / 2], offset=offset, exposure=exposure)
-
-    def score(
-        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None
-    ) -> float:
-        """The mean log likelihood of y in nats; higher is better."""
-        _check_rows(X, y, sample_weight)
-        law = self.predict_distribution(X, offset=offset, exposure=exposure)
-        return -_average(law.nll(_beside(np.asarray(y, float), law.batch_shape)), sample_weight)
-
     def d2(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None, exposure: Any = None) -> float:
         """The share of the loss of the best constant, beside offset and exposure, that the predictions explain.
 
@@ -182,7 +222,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         predictions leave none either, else 0.
         """
         check_is_fitted(self)
-        _check_rows(X, y, sample_weight)
+        check_rows(X, y, sample_weight)
         X, y = self._read(X), np.asarray(y, float)
         noise = self.fit_.noise
         beside: dict[str, Any] = split(X, self.fit_.beside(X, {"offset": offset, "exposure": exposure}))[1]
@@ -212,7 +252,7 @@ class Regressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         return tags
 
 
-class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+class Classifier(OfClasses, ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Logistic regression for two classes, softmax regression for more, or for classes that have an order.
 
     prior  of the coefficients: "weak", the default, is Gaussian with scale 10 on columns of unit variance: it moves
@@ -259,10 +299,7 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             raise ValueError(
                 f"Classifier needs at least two classes, but y is one class throughout: {self.classes_.tolist()[0]!r}"
             )
-        weight = np.asarray(sample_weight)
-        if weight.shape == codes.shape and weight.dtype.kind in "biuf":  # what is not is refused by the fit
-            counted = np.unique(codes[weight > 0])
-            check_counted_classes(self.classes_[counted].tolist(), len(self.classes_))
+        check_weighted_classes(self.classes_, codes, sample_weight)
         if self.ordered is not False:
             self._fitted(X, np.asarray(y), Ordinal(order), sample_weight, offset=offset)
             self.classes_, self.coef_, self.intercept_ = self.fit_.classes, self.fit_.coef[None], np.zeros(1)
@@ -295,31 +332,12 @@ class Classifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
             return logs if len(self.classes_) > 2 else np.asarray(logs[:, 1] - logs[:, 0])
         return self.fit_.raw_prediction(self._read(X), offset=offset)
 
-    def predict(self, X: Any, *, offset: Any = None) -> Any:
-        """The most probable class."""
-        check_is_fitted(self)
-        return self.classes_[np.argmax(self.predict_proba(X, offset=offset), axis=1)]
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = (
             self.ordered is not False
         )  # classes without an order are not told apart by one
         return tags
-
-    def log_score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """The mean log probability of the labels in nats; higher is better."""
-        _check_rows(X, y, sample_weight)
-        p, labels = self.predict_proba(X, offset=offset), np.asarray(y)
-        unknown = np.flatnonzero(~np.isin(labels, self.classes_))
-        if len(unknown):
-            raise ValueError(
-                f"labels must be among the {len(self.classes_)} classes of the fit, but "
-                f"{first_rows(unknown, len(labels))} {labels[unknown[0]]!r}"
-            )
-        order = np.argsort(self.classes_)  # which ordered classes may not be in
-        places = order[np.searchsorted(self.classes_, labels, sorter=order)]
-        return float(np.average(np.log(p[np.arange(len(places)), places]), weights=sample_weight))
 
 
 def _beside(y: Numbers, shape: tuple[int, ...]) -> Numbers:

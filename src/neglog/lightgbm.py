@@ -25,15 +25,16 @@ import numpy as np
 
 from neglog.boosting import callables, training
 from neglog.boosting.derivatives import OneOutput
+from neglog.boosting.ensemble import BoostedEnsemble
 from neglog.boosting.installed import required
-from neglog.boosting.model import BoostedModel
+from neglog.boosting.model import Boosted, BoostedModel
 from neglog.boosting.nats import NAME
 from neglog.boosting.storage import load
 from neglog.boosting.team import Team, team_of
 from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
-__all__ = ["BoostedModel", "load", "metric", "objective", "train"]
+__all__ = ["BoostedEnsemble", "BoostedModel", "load", "metric", "objective", "train"]
 
 DECIDED = {
     "objective": ("objective", "objective_type", "app", "application", "loss"),
@@ -65,8 +66,8 @@ def objective(noise: str | Noise, *, upper: Any = None) -> Objective:
     """The objective that a noise makes, for both interfaces of LightGBM.
 
     Native: params={"objective": objective(noise)}; scikit-learn's: LGBMRegressor(objective=objective(noise)).
-    Predictions are raw, before the link; Categorical noise needs num_class=K, a modelled spread num_class=2. A spread
-    left open does not matter for the trees and is left out. Weights of the dataset count.
+    Predictions are raw, before the link; Categorical noise needs num_class=K, a modelled parameter num_class=2, two of
+    them 3. A spread left open does not matter for the trees and is left out. Weights of the dataset count.
 
     `upper` makes cells of y, as `nl.censored` does: the labels of the dataset are the lower ends, and `upper` has the
     upper ends of the same rows, inf where y is censored on the right, and y itself where it was observed, although
@@ -102,26 +103,30 @@ def train(
     early_stopping_rounds: int | None = None,
     folds: int = 5,
     seed: int = 0,
+    ensemble: int | None = None,
     categorical_feature: Any = "auto",
     callbacks: Any = (),
-) -> BoostedModel:
+) -> Boosted:
     """Trees under a noise, and everything around them.
 
     params         LightGBM's, without objective, metric and num_class, which the noise decides
     X, y           an array, sparse matrix or dataframe, missing values allowed; labels, or the name of a column of X;
                    or cells where y was censored, rounded or grouped: nl.censored(lower, upper), by names of columns
                    nl.censored("days", event="died")
-    noise          an object or its text. Parameters left None are estimated; scale="model" (shape="model" of Gamma,
-                   dispersion="model" of Tweedie) has trees predict them for each row
+    noise          an object or its text. Parameters left None are estimated; scale="model" (or shape, dispersion, df,
+                   p, …) has trees predict them for each row
     sample_weight  counts a row as so many; offset is added to the raw prediction, exposure multiplies the mean
     valid          rows not to train on: (X, y), (X, y, {"sample_weight": ..., "offset": ..., "exposure": ...}), or a
                    share such as 0.2 to draw from the rows given. With early_stopping_rounds training ends when their
                    nats have not fallen for so many rounds, and the model is that of the best round
 
+    ensemble       so many models, each of which leaves out another part of the rows as its `valid`, and the mixture of
+                   their laws: better nats than any of them, most of all where rows are few
+
     Boosting starts at the intercept-only maximum likelihood with the offset. What the noise leaves open is estimated
     after training, by exact likelihood on rows that the trees have not seen: `valid`; without it out-of-fold, by
-    training again on each of the `folds`, or, from 50,000 rows on, on 10,000 rows that are left out of training. For
-    a modelled spread that is its level, one factor for all rows.
+    training again on each of the `folds`, or, from 50,000 rows on, on 10,000 rows that are left out of training. Of
+    a modelled parameter that is its level, the same for all rows.
 
     >>> import numpy as np, neglog as nl
     >>> rng = np.random.default_rng(0)
@@ -144,6 +149,7 @@ def train(
         early_stopping_rounds=early_stopping_rounds,
         folds=folds,
         seed=seed,
+        ensemble=ensemble,
         options={"categorical_feature": categorical_feature, "callbacks": list(callbacks)},
     )
 

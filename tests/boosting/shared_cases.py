@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from boosting.trainers import MODELLED, OPEN, TRUTH, draws, signal, spread_draws
+from boosting.trainers import MODELLED, OPEN, SEVERAL, TRUTH, draws, several_draws, signal, spread_draws
 
 import neglog as nl
 from neglog.boosting import BoostedModel
@@ -50,6 +50,32 @@ class TrainerCases:
         found = np.log(getattr(two.distribution(X3), name))
         assert np.corrcoef(found, np.log(getattr(law3, name)))[0, 1] > 0.8
         assert two.noise.modelled == (name,)
+
+    @pytest.mark.parametrize("noise", SEVERAL, ids=repr)
+    def test_modelled_parameters_beat_constant_ones(self, settings, noise, tmp_path):
+        X, y, _ = several_draws(noise)
+        X2, y2, _ = several_draws(noise, seed=7)
+        X3, y3, law3 = several_draws(noise, seed=11)
+        options = {"valid": (X2, y2), "early_stopping_rounds": 10, "num_boost_round": 150}
+        one = self.train(settings, X, y, noise.unmodelled(), **options)
+        two = self.train(settings, X, y, noise, **options)
+        truth = law3.nll(y3).mean()
+        gap_one, gap_two = one.nll(X3, y3).mean() - truth, two.nll(X3, y3).mean() - truth
+        assert 0 < gap_two < 0.6 * gap_one
+        assert two.outputs == 1 + len(noise.modelled)
+        found = two.distribution(X3)
+        name = noise.modelled[-1]
+        scale = noise.parameter(name).predicted
+        assert np.corrcoef(scale.raw(getattr(found, name)), scale.raw(getattr(law3, name)))[0, 1] > 0.7
+        two.save(tmp_path / "model.json")
+        np.testing.assert_array_equal(load_model(tmp_path / "model.json").nll(X3, y3), two.nll(X3, y3))
+        best = two.nll(X2, y2).sum()
+        assert two.held_out == pytest.approx(best / len(y2))
+        for k in range(1, two.outputs):  # their levels are the best for held-out rows
+            for step in (-0.02, 0.02):
+                two.intercept[k] += step
+                assert two.nll(X2, y2).sum() > best
+                two.intercept[k] -= step
 
     # ---- start, offset, exposure, weights ----------------------------------------------------------------------------
 
@@ -203,6 +229,51 @@ class TrainerCases:
         offset = np.random.default_rng(0).normal(size=(500, 3))
         model = self.train(settings, X, y, nl.Categorical(), offset=offset, num_boost_round=5)
         np.testing.assert_allclose(model.raw_prediction(X, offset=offset), model.raw_prediction(X) + offset, atol=1e-12)
+
+    # ---- several models ----------------------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("truth", [SEVERAL[0], nl.Poisson(), SEVERAL[4]], ids=repr)
+    def test_an_ensemble_mixes_the_laws_of_models_that_left_out_other_rows(self, settings, truth, tmp_path):
+        X, y, _ = several_draws(truth, 900) if truth.modelled else draws("poisson", 900)
+        X2, y2, _ = several_draws(truth, 3000, 5) if truth.modelled else draws("poisson", 3000, 5)
+        noise = nl.StudentT(scale="model") if truth is SEVERAL[0] else truth  # df differs between its models
+        one = self.train(settings, X, y, noise, valid=0.25, early_stopping_rounds=10)
+        several = self.train(settings, X, y, noise, ensemble=4, early_stopping_rounds=10)
+        assert len(several.members) == 4
+        assert several.nll(X2, y2).mean() < one.nll(X2, y2).mean()
+        densities = np.mean([np.exp(-member.nll(X2, y2)) for member in several.members], axis=0)
+        np.testing.assert_allclose(several.nll(X2, y2), -np.log(densities), rtol=1e-10)
+        law = several.distribution(X2[:40])
+        cdf = np.mean([member.distribution(X2[:40]).cdf(y2[:40]) for member in several.members], axis=0)
+        np.testing.assert_allclose(law.cdf(y2[:40]), cdf, rtol=1e-10)
+        centres = [member.predict(X2[:40]) for member in several.members]
+        np.testing.assert_allclose(several.predict(X2[:40]), np.mean(centres, axis=0))
+        several.save(tmp_path / "several.json")
+        back = load_model(tmp_path / "several.json")
+        assert back.held_out == several.held_out
+        np.testing.assert_array_equal(back.nll(X2, y2), several.nll(X2, y2))
+
+    @pytest.mark.parametrize("noise", [nl.Categorical(), nl.Ordinal()], ids=repr)
+    def test_an_ensemble_of_classes_averages_probabilities(self, settings, noise):
+        X, y, _ = draws("categorical", 600)
+        labels = np.array(["a", "b", "c"])[y.astype(int)]
+        several = self.train(settings, X, labels, noise, ensemble=3, num_boost_round=10)
+        p = np.mean([member.predict(X) for member in several.members], axis=0)
+        np.testing.assert_allclose(several.predict(X), p)
+        np.testing.assert_allclose(several.nll(X, labels), -np.log(p[np.arange(600), y.astype(int)]), rtol=1e-8)
+
+    def test_ensembles_that_cannot_be_are_refused(self, settings, tmp_path):
+        X, y, _ = draws("poisson", 100)
+        with pytest.raises(ValueError, match="each model of an ensemble leaves out other rows"):
+            self.train(settings, X, y, nl.Poisson(), ensemble=3, valid=0.2)
+        with pytest.raises(ValueError, match="ensemble must be between 2 and the 100 rows, but is 1"):
+            self.train(settings, X, y, nl.Poisson(), ensemble=1)
+        self.train(settings, X, y, nl.Poisson(), ensemble=2, num_boost_round=2).save(tmp_path / "two.json")
+        text = (tmp_path / "two.json").read_text()
+        for damaged in (text.replace('"members"', '"numbers"'), text.replace('"columns": 4', '"columns": 3', 1)):
+            (tmp_path / "two.json").write_text(damaged)
+            with pytest.raises(ValueError, match="is damaged"):
+                load_model(tmp_path / "two.json")
 
     # ---- tables ------------------------------------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from boosting.trainers import MODELLED, OPEN, TRUTH, draws, spread_draws
+from families import TESTED
 
 import neglog as nl
 from neglog.boosting.derivatives import slopes_of
 from neglog.boosting.estimation import estimated, start_of
-from neglog.boosting.information import SpreadInformation
-from neglog.boosting.laws import law_of, suited
+from neglog.boosting.information import Information
+from neglog.boosting.laws import WHOLE_LINE, law_of, suited
 from neglog.boosting.nats import mean_nats
 
 SINGLE = [
@@ -92,7 +93,7 @@ def test_the_information_of_the_log_spread(law):
     name = law.spread
     noise = type(law)(**law.parameters | {name: "model"})
     eta, log_spread = np.array([law.link.forward(law.parameters[law.location])]), np.log([getattr(law, name)])
-    information = SpreadInformation(noise)(law, eta, log_spread)
+    (information,) = Information(noise)(noise, law, np.stack([eta, log_spread], axis=1))
     y = law.sample(200_000, rng=5)
     scores = law.parameter_gradient(y)[name] * getattr(law, name)
     assert information == pytest.approx(np.mean(scores**2), rel=0.08)
@@ -104,10 +105,47 @@ def test_the_information_of_the_log_spread(law):
 def test_tabulated_information_of_a_known_one():
     """Where a family has a formula, draws tell the same."""
     law = nl.Gamma(np.array([1.0, 5.0]), np.array([0.5, 3.0]))
-    table = SpreadInformation(nl.Gamma(shape="model"))
-    table._tabulate(law, np.array([-1.0, -2.0]), np.array([3.0, 3.0]))
-    found = table._interpolated(np.log([[1.0, 5.0], [0.5, 3.0]]))
+    noise = nl.Gamma(shape="model")
+    (found,) = Information(noise)._tabulated(noise, np.log([[1.0, 0.5], [5.0, 3.0]]))
     np.testing.assert_allclose(found, law.log_spread_information(), rtol=0.08)
+
+
+def modelled_laws():
+    """Every noise that trees take with every parameter beside its location modelled, by the name of the family."""
+    for name, family in TESTED.items():
+        example = family(**family.examples[0])
+        names = [own.name for own in family.beside_location() if not own.several and own.name != family.traits.asks]
+        while names and example.modelling(*names).cannot_tell(2, 1):  # one without the other
+            names.pop()
+        if names and example.link.name in WHOLE_LINE:
+            yield pytest.param(example, example.modelling(*names), id=name)
+
+
+@pytest.mark.parametrize(("law", "noise"), list(modelled_laws()))
+def test_gradients_and_informations_of_every_modelled_parameter(law, noise):
+    """Gradients against differences of the exact nll; informations against the mean square of many draws."""
+    predicted = [float(noise.parameter(name).predicted.raw(law.parameters[name])) for name in noise.modelled]
+    location = float(np.ravel(law.link.forward(law.parameters[law.location]))[0])
+    raw = np.tile([location, *predicted], (30, 1))
+    raw += 0.1 * np.random.default_rng(0).normal(size=raw.shape)
+    suited(noise)
+    laws = noise.given(raw)
+    y = np.asarray(laws.sample(rng=1), float)
+    gradient, hessian = slopes_of(noise)(y, raw, None)
+    assert gradient.shape == hessian.shape == raw.shape
+    for k in range(1, raw.shape[1]):
+        step = 1e-5 * np.eye(raw.shape[1])[k]
+        difference = (noise.given(raw + step).nll(y) - noise.given(raw - step).nll(y)) / 2e-5
+        np.testing.assert_allclose(gradient[:, k], difference, rtol=2e-3, atol=2e-4)
+        assert np.all(np.abs(gradient[:, k]) <= hessian[:, k])
+    informations = Information(noise)(noise, laws, raw)
+    draws = np.asarray(noise.given(raw[:1]).sample((20_000,), rng=2), float)
+    wide = np.repeat(raw[:1], len(draws), axis=0)
+    slopes = slopes_of(noise)(draws, wide, None)[0]
+    for k, information in enumerate(informations, 1):
+        squares = np.square(slopes[:, k].astype(float))
+        near = 0.15 + 5 * np.std(squares) / np.mean(squares) / np.sqrt(len(draws))
+        assert np.ravel(information)[0] == pytest.approx(np.mean(squares), rel=near)
 
 
 def test_weights_multiply_once():
@@ -185,8 +223,7 @@ def test_model_as_a_parameter_is_said_and_kept():
     assert noise != nl.Gaussian()
     assert noise.unmodelled() == nl.Gaussian()
     assert suited("gaussian(scale='model')") == noise
-    with pytest.raises(ValueError, match=r"trees predict the location and, as 'model', the scale alone; .* for df"):
-        suited(nl.StudentT(df="model"))
+    assert suited(nl.StudentT(df="model")).modelled == ("df",)
     with pytest.raises(ValueError, match="the scale of a prior is a number, or None"):
         nl.fit(np.zeros((3, 1)), [1.0, 2.0, 3.0], prior=noise)
     with pytest.raises(ValueError, match="scale is unknown"):

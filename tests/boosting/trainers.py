@@ -37,6 +37,15 @@ MODELLED = {
     "gamma": nl.Gamma(shape="model"),
     "tweedie": nl.Tweedie(power=1.5, dispersion="model"),
 }
+SEVERAL = [  # more than the spread, or something else
+    nl.StudentT(scale="model", df=5.0),
+    nl.StudentT(scale="model", df="model"),
+    nl.NegativeBinomial(dispersion="model"),
+    nl.Weibull(shape="model"),
+    nl.ZeroInflated(nl.NegativeBinomial(dispersion="model"), p="model"),
+    nl.Hurdle(nl.Gamma(shape="model"), p="model"),
+    nl.SinhArcsinh(scale="model", skew="model", tail=1.0),
+]
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,14 @@ def draws(family, n=1500, seed=0):
     if family == "categorical":
         eta = np.stack([eta, -eta, np.zeros(n)], axis=1)
     return X, TRUTH[family].given(eta).sample(rng=seed + 1).astype(float), eta
+
+
+def several_draws(noise, n=3000, seed=0):
+    """X, y and the law, of which each modelled parameter changes with a column of its own."""
+    X = features(n, seed)
+    others = [X[:, 2 + k] * (1.5 if name == "p" else 0.8) for k, name in enumerate(noise.modelled)]
+    law = noise.given(np.stack([1 + signal(X), *others], axis=1))
+    return X, np.asarray(law.sample(rng=seed + 1), float), law
 
 
 def spread_draws(family, n=4000, seed=0):

@@ -5,7 +5,8 @@ lies in cells; `estimation` has the intercept-only fit that boosting begins with
 the metric. `training` puts these together for any trainer; `neglog.lightgbm` and `neglog.xgboost` are the trainers.
 """
 
+from neglog.boosting.ensemble import BoostedEnsemble
 from neglog.boosting.model import BoostedModel
 from neglog.boosting.storage import load
 
-__all__ = ["BoostedModel", "load"]
+__all__ = ["BoostedEnsemble", "BoostedModel", "load"]

@@ -16,19 +16,20 @@ import numpy as np
 from neglog import _core
 from neglog.boosting.buffers import Buffers
 from neglog.boosting.derivatives import SMALLEST, Followed, finished, mean_of
-from neglog.boosting.information import SpreadInformation
-from neglog.boosting.laws import open_parameters, with_spread
+from neglog.boosting.information import Information
+from neglog.boosting.laws import open_parameters
 from neglog.boosting.team import Team
 from neglog.distributions.arrays import native, thread_count
 from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
+from neglog.likelihood.modelled import through_ends
 from neglog.typing import Numbers
 
 FLATTEST = 0.01  # of the information of a value: the least that a cell counts
 
 
 class OfCells:
-    """Gradient and Hessian of cells, times the weights, for noises of one raw prediction or with a modelled spread.
+    """Gradient and Hessian of cells, times the weights, for noises of one raw prediction or with modelled parameters.
 
     Values among the cells have those that they have elsewhere. What the noise leaves open bends the loss of cells, also
     a spread that divides that of values, and so follows the predictions; the units are those of values.
@@ -43,7 +44,7 @@ class OfCells:
         self.flat = anywhere and noise.link.name == "identity"  # one information for all rows
         self.longest = np.inf if noise.link.name == "identity" else 1.0
         self.observed = noise.curved
-        self.information = SpreadInformation(noise) if noise.modelled else None
+        self.information = Information(noise) if noise.modelled else None
         self._buffers = Buffers()
         self._kernel = f"cells({noise._kernel()})"
         self._seen: Any = None
@@ -52,10 +53,10 @@ class OfCells:
     def __call__(
         self, y: Cells, raw: Numbers, weight: Numbers | None, team: Team | None = None
     ) -> tuple[Numbers, Numbers]:
-        """Gradient and Hessian of each row, times its weight; with a modelled spread, columns for both outputs."""
+        """Gradient and Hessian of each row, times its weight; with modelled parameters, a column for each output."""
         noise = self.following.at(y, raw, weight)
         with np.errstate(all="ignore"):
-            return (self._of_one if self.information is None else self._of_two)(noise, y, raw, weight, team)
+            return (self._of_one if self.information is None else self._of_several)(noise, y, raw, weight, team)
 
     def _of_one(
         self, noise: Any, y: Cells, raw: Numbers, weight: Numbers | None, team: Team | None
@@ -78,28 +79,27 @@ class OfCells:
         np.multiply(curvature, factor, out=hessian, casting="same_kind")
         return finished(gradient, hessian, None)
 
-    def _of_two(
+    def _of_several(
         self, noise: Any, y: Cells, raw: Numbers, weight: Numbers | None, team: Team | None
     ) -> tuple[Numbers, Numbers]:
         assert self.information is not None
-        location, log_spread = np.ascontiguousarray(raw[:, 0], np.float64), raw[:, 1]
-        noise = with_spread(noise, log_spread)
-        _, slopes, bends = noise.joint(y, location, curvature=True)
-        k = 1 + [own.name for own in noise.beside_location()].index(str(noise.spread))
-        of_spread = self.information(noise.given(location), location, log_spread)
-        outputs = (
-            (slopes[0], bends[0], self._information(noise, location, team), self.longest),
-            (slopes[k], bends[k * (k + 3) // 2], of_spread, 1.0),
-        )
+        location = np.ascontiguousarray(raw[:, 0], np.float64)
+        law = noise.given(raw)
+        _, slopes, bends = law.joint(y, location, curvature=True)
+        through_ends(noise, law, slopes, bends)
+        outputs = [(0, self._information(law, location, team), self.longest)]
+        beside = [own.name for own in noise.beside_location()]
+        for name, information in zip(noise.modelled, self.information(noise, law, raw), strict=True):
+            outputs.append((1 + beside.index(name), information, 1.0))
         gradient, hessian = self._buffers.empty(raw.shape, "F"), self._buffers.empty(raw.shape, "F")
-        for column, (slope, bend, information, longest) in enumerate(outputs):
-            gradient[:, column] = slope
-            curvature = positive(bend, slope, information, longest=longest)
+        for column, (k, information, longest) in enumerate(outputs):
+            gradient[:, column] = slopes[k]
+            curvature = positive(bends[k * (k + 3) // 2], slopes[k], information, longest=longest)
             hessian[:, column] = np.where(y.exact, information, curvature)
         unit = mean_of(hessian[:, 0], weight)
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
-        np.maximum(hessian[:, 1], np.abs(gradient[:, 1]), out=hessian[:, 1])  # of values too
+        np.maximum(hessian[:, 1:], np.abs(gradient[:, 1:]), out=hessian[:, 1:])  # of values too
         return finished(gradient, hessian, None if weight is None else weight[:, None])
 
     def _information(self, noise: Any, raw: Numbers, team: Team | None) -> Numbers:

@@ -19,8 +19,8 @@ import numpy as np
 from neglog import _core
 from neglog.boosting.buffers import Buffers
 from neglog.boosting.estimation import estimated
-from neglog.boosting.information import SpreadInformation
-from neglog.boosting.laws import open_parameters, with_spread
+from neglog.boosting.information import Information, predicted_slopes
+from neglog.boosting.laws import open_parameters
 from neglog.boosting.observed import numbers, points_of, zeros_of
 from neglog.boosting.team import Team
 from neglog.distributions.arrays import as_numbers, thread_count
@@ -44,7 +44,7 @@ def slopes_of(noise: Noise) -> Slopes:
     """
     if noise.of_classes:
         return Classes()
-    return TwoOutputs(noise) if noise.modelled else OneOutput(noise)
+    return SeveralOutputs(noise) if noise.modelled else OneOutput(noise)
 
 
 class Followed:
@@ -143,36 +143,36 @@ class OneOutput:
         return self._hessian
 
 
-class TwoOutputs:
-    """For noises whose spread is predicted too: the second raw prediction is its logarithm.
+class SeveralOutputs:
+    """For noises of which parameters are predicted too: the raw predictions beside the first are theirs.
 
-    Location and spread are orthogonal in all of them, so that the Fisher information has no off-diagonal. That of the
-    location weighs rows by how well they are known, and is taken in units of its mean, so that sums of it count rows
-    whatever the unit of y. That of the log spread is not let fall below the gradient, so that one leaf changes the
-    spread by a factor of e at most: a single surprise in a leaf of few rows would otherwise ask for many powers of ten.
+    Each output makes a step of its own, by the information about it alone: location and spread are orthogonal in all
+    families, a shape is nearly so. The information of the location weighs rows by how well they are known, and is taken
+    in units of its mean, so that sums of it count rows whatever the unit of y. That of the others is not let fall below
+    the gradient, so that one leaf changes a spread by a factor of e at most: a single surprise in a leaf of few rows
+    would otherwise ask for many powers of ten.
     """
 
     def __init__(self, noise: Noise) -> None:
         self.following = Followed(noise, open_parameters(noise))
-        self.information = SpreadInformation(noise)
+        self.information = Information(noise)
         self._buffers = Buffers()
 
     def __call__(
         self, y: Numbers, raw: Numbers, weight: Numbers | None, team: Team | None = None
     ) -> tuple[Numbers, Numbers]:
-        """Gradient and Hessian of each row, times its weight: columns for location and log spread."""
-        location, log_spread = np.ascontiguousarray(raw[:, 0]), raw[:, 1]
-        noise = with_spread(self.following.at(y, raw, weight), log_spread)
+        """Gradient and Hessian of each row, times its weight: a column for each output."""
+        noise, location = self.following.at(y, raw, weight), np.ascontiguousarray(raw[:, 0])
+        law = noise.given(raw)
         gradient, hessian = self._buffers.empty(raw.shape, "F"), self._buffers.empty(raw.shape, "F")
-        noise._slopes(y, location, True, gradient[:, 0], hessian[:, 0], team=team)
+        law._slopes(y, location, True, gradient[:, 0], hessian[:, 0], team=team)
         unit = mean_of(hessian[:, 0], weight)
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
-        law = noise.given(location)
-        name = str(self.following.stated.spread)
-        spread = law.parameters[name]
-        gradient[:, 1] = law.parameter_gradient(y)[name] * spread
-        np.maximum(self.information(law, location, log_spread), np.abs(gradient[:, 1]), out=hessian[:, 1])
+        slopes, informations = predicted_slopes(noise, law, y), self.information(noise, law, raw)
+        for k, (slope, information) in enumerate(zip(slopes, informations, strict=True), 1):
+            gradient[:, k] = slope
+            np.maximum(information, np.abs(gradient[:, k]), out=hessian[:, k])
         return finished(gradient, hessian, None if weight is None else weight[:, None])
 
 

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from neglog.boosting.laws import open_parameters
 from neglog.boosting.observed import may_be
 from neglog.design.design import Design, Schema
 from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
+from neglog.distributions.parameters import Parameter
+from neglog.estimation.modelled_start import value_to_begin
 from neglog.fitting.fit import fit
 from neglog.likelihood.row_values import ConvergenceWarning
 from neglog.results.fit import Fit
 from neglog.typing import Numbers
+
+REACH = 30.0  # on the raw scale: as far as a search goes
 
 
 def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
@@ -22,34 +27,66 @@ def estimated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noi
     if not open_parameters(noise):
         return noise
     if noise.modelled:
-        known = noise.unmodelled().with_(**{str(noise.spread): 1.0})
-        found = _around(known, y, raw, weight)
-        return noise.estimated(**{name: getattr(found, name) for name in open_parameters(noise)})
+        return _likeliest(noise, y, raw, weight, 0)[0]
     return fit(no_columns(len(y)), y, noise, sample_weight=weight, offset=raw, intercept=False).noise
 
 
-def level_of(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> float:
-    """What is to be added to the log of a modelled spread so that it fits these rows best on the whole.
+def calibrated(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> tuple[Noise, Numbers]:
+    """The noise with its open parameters, and what is to be added to the predictions of those that are modelled, at the
+    maximum of the likelihood of these rows.
 
-    Trees fit the rows they were grown on too well, and so promise too small a spread for others: by a tenth or two.
-    One factor for all rows is what a fit knows as a dispersion, with the predicted ones as precisions of the rows.
+    Trees fit the rows they were grown on too well, and so promise others too small a spread: by a tenth or two.
     """
-    return float(np.log(getattr(_around(noise.unmodelled(), y, raw, weight), str(noise.spread))))
+    return _likeliest(noise, y, raw, weight, len(noise.modelled))
 
 
-def _around(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None) -> Noise:
-    """The noise fitted around predictions of the location, with predictions of the log spread as precisions."""
-    with np.errstate(over="ignore", under="ignore"):
-        precision = np.exp(raw[:, 1] / noise.parameter(str(noise.spread)).precision)  # of a row whose spread is that
-    return fit(
-        no_columns(len(y)),
-        y,
-        noise,
-        sample_weight=weight,
-        precision=precision,
-        offset=np.ascontiguousarray(raw[:, 0]),
-        intercept=False,
-    ).noise
+def _likeliest(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None, levels: int) -> tuple[Noise, Numbers]:
+    names = open_parameters(noise)
+    own = [noise.parameter(name) for name in names]
+    begin = [float(one.predicted.raw(one.start)) for one in own] + [0.0] * levels
+    ends = [_ends(one) for one in own] + [(-REACH, REACH)] * levels
+    counted = slice(None) if weight is None else weight > 0
+    weights = None if weight is None else weight[counted]
+
+    def at(x: Numbers) -> tuple[Noise, Numbers]:
+        values = {one.name: float(one.predicted.value(v)) for one, v in zip(own, x, strict=False)}
+        return noise.estimated(**values), x[len(names) :]
+
+    def cost(x: Numbers) -> tuple[float, Numbers]:
+        now, added = at(x)
+        moved = raw.copy(order="F")
+        moved[:, 1:] += added if levels else 0.0
+        law: Any = now.given(moved)
+        nats = np.asarray(law.nll(y))
+        by_name = beside_location(noise, law, y, moved)
+        slopes = np.stack([np.broadcast_to(by_name[name], nats.shape) for name in (*names, *noise.modelled[:levels])])
+        value = float(np.average(nats[counted], weights=weights))
+        gradient = np.average(slopes[:, counted], axis=1, weights=weights)
+        return (value, gradient) if np.isfinite(value) and np.isfinite(gradient).all() else (1e30, np.zeros(len(x)))
+
+    with np.errstate(all="ignore"):
+        found = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=ends, options={"ftol": 1e-14, "gtol": 1e-8})
+    return at(found.x)
+
+
+def beside_location(noise: Noise, law: Any, y: Any, raw: Numbers) -> dict[str, Any]:
+    """Slopes of the nll in every parameter beside the location, on the scale it is predicted on, row by row."""
+    own = [one for one in noise.beside_location() if not one.several]
+    if isinstance(y, Cells):
+        _, slopes, _ = law.joint(y, np.ascontiguousarray(raw[:, 0]))
+        chain = {one.name: slopes[k] / one.raw.slope(getattr(law, one.name)) for k, one in enumerate(own, 1)}
+    else:
+        chain = law.parameter_gradient(y)
+    return {one.name: chain[one.name] * one.predicted.slope(getattr(law, one.name)) for one in own}
+
+
+def _ends(own: Parameter) -> tuple[float, float]:
+    """Between which a raw value is looked for: beyond its limit a parameter makes no difference."""
+    low, high = -REACH, REACH
+    if own.limit is not None:
+        last = float(own.predicted.raw(own.limit.value))
+        low, high = (low, min(high, last)) if last > own.predicted.raw(own.start) else (max(low, last), high)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -76,7 +113,8 @@ def start_of(noise: Noise, y: Any, weight: Numbers | None, offset: Numbers | Non
     null = start_fit(noise, y, weight, offset)
     intercept = np.atleast_1d(np.asarray(null.intercept, np.float64))
     if noise.modelled:
-        intercept = np.append(intercept, np.log(null.noise.parameters[str(noise.spread)]))
+        predicted = [value_to_begin(noise.parameter(name), null.noise.parameters[name]) for name in noise.modelled]
+        intercept = np.append(intercept, predicted)
     if not np.all(np.isfinite(intercept)):
         raise ValueError(f"the intercept-only fit of {noise!r} has no maximum ({null.message}); training cannot start")
     return Start(intercept, noise)

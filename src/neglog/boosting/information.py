@@ -1,5 +1,6 @@
-"""The Fisher information about the logarithm of a noise's spread: what the gradient in it is measured by."""
+"""The Fisher information about what trees predict beside the location: what gradients in it are measured by."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -7,50 +8,77 @@ import numpy as np
 from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
-DRAWS = 16_000  # per node: an error of a few percent, in what only sets the length of a step
-NODES = 7  # along the location and along the log of the spread
+DRAWS = 800_000  # of a table: an error of a few percent, in what only sets the length of a step
+NODES = 7  # along each axis, if these are one or two; fewer along more
 MARGIN = 1.0  # beyond what was seen, so that not every round needs a new table
 
 
-class SpreadInformation:
-    """E[(d nll / d log spread)^2] under the law itself; a number, or one per row.
+class Information:
+    """E[(d nll / d raw)^2] under the law itself, of each modelled parameter on the scale it is predicted on.
 
-    By the family's formula where it has one. Else it is a function of the raw prediction and the log of the spread,
-    tabulated from draws over the range that they have.
+    By the family's formula where it has one. Else it is a function of the raw predictions, tabulated from draws over
+    the range that they have.
     """
 
     def __init__(self, noise: Noise) -> None:
         self.noise = noise
+        # What moves and stretches the law changes no such information, where nothing but they say where y lies.
+        kept = noise.locations == (-np.inf, np.inf)
+        self._axes = [k for k, name in enumerate(("", *noise.modelled)) if not (kept and name in ("", noise.spread))]
         self._ends: Numbers | None = None  # of the table, by axis
+        self._bent_by: Any = None  # the open parameters that it was made with
 
-    def __call__(self, law: Any, eta: Numbers, log_spread: Numbers) -> Numbers | float:
-        """The information at each row of the law, which these raw predictions make."""
-        known = law.log_spread_information()
-        if known is not None:
-            return known  # type: ignore[no-any-return]
-        at = np.stack([np.zeros_like(eta) if self.noise.locations[0] < 0 else eta, log_spread])
-        low, high = at.min(axis=1), at.max(axis=1)
-        if self._ends is None or np.any(low < self._ends[0]) or np.any(high > self._ends[1]):
-            self._tabulate(law, low - MARGIN, high + MARGIN)
+    def __call__(self, noise: Any, law: Any, raw: Numbers) -> list[Any]:
+        """For each modelled parameter a number, or one per row: of the law that `noise` gives at these predictions."""
+        known = law.log_spread_information() if self.noise.spread in self.noise.modelled else None
+        if self.noise.modelled == (self.noise.spread,) and known is not None:
+            return [known]
+        tabulated = self._tabulated(noise, raw)
+        spread = self.noise.modelled.index(self.noise.spread) if known is not None else None
+        return [known if k == spread else values for k, values in enumerate(tabulated)]
+
+    def _tabulated(self, noise: Any, raw: Numbers) -> Numbers:
+        at = raw[:, self._axes].T
+        low, high = at.min(axis=1, initial=np.inf), at.max(axis=1, initial=-np.inf)
+        outside = self._ends is None or np.any(low < self._ends[0]) or np.any(high > self._ends[1])
+        if outside or noise.parameters != self._bent_by:
+            self._tabulate(noise, low - MARGIN, high + MARGIN, raw[0])
         return self._interpolated(at)
 
-    def _tabulate(self, law: Any, low: Numbers, high: Numbers) -> None:
-        self._ends = np.stack([low, high])
-        axes = np.linspace(low, high, NODES).T
-        eta, log_spread = (axis[..., None] for axis in np.meshgrid(*axes, indexing="ij"))
-        name = str(self.noise.spread)
-        law = law.estimated(**{name: np.exp(log_spread)}).given(eta)
-        y = law.sample((NODES, NODES, DRAWS), rng=0)
+    def _tabulate(self, noise: Any, low: Numbers, high: Numbers, anywhere: Numbers) -> None:
+        """Between these ends of the axes; what makes no difference is as it is in one row."""
+        self._ends, self._bent_by = np.stack([low, high]), noise.parameters
+        nodes = max(NODES if len(low) < 3 else NODES - len(low), 3)
+        draws = max(DRAWS // nodes ** len(low), 1000)
+        grid = np.meshgrid(*np.linspace(low, high, nodes).T, indexing="ij")
+        raw = np.empty((*(nodes,) * len(low), 1, len(anywhere)))
+        raw[...] = anywhere
+        for axis, values in zip(self._axes, grid, strict=True):
+            raw[..., 0, axis] = values
+        law = noise.given(raw)
+        y = law.sample((*raw.shape[:-2], draws), rng=0)
         with np.errstate(all="ignore"):
-            squares = np.square(law.parameter_gradient(y)[name] * law.parameters[name])
-        self._logs = np.log(np.maximum(np.nanmean(squares, axis=-1), 1e-30))
+            slopes = predicted_slopes(noise, law, y)
+            self._logs = [np.log(np.maximum(np.nanmean(np.square(slope), axis=-1), 1e-30)) for slope in slopes]
 
     def _interpolated(self, at: Numbers) -> Numbers:
+        """Linear between the nodes, of logarithms."""
         assert self._ends is not None
-        low, high = self._ends
-        place = (at - low[:, None]) / (high - low)[:, None] * (NODES - 1)
-        cell = np.clip(place.astype(int), 0, NODES - 2)
-        (a, b), (i, j) = place - cell, cell
-        near = (1 - b) * self._logs[i, j] + b * self._logs[i, j + 1]
-        far = (1 - b) * self._logs[i + 1, j] + b * self._logs[i + 1, j + 1]
-        return np.asarray(np.exp((1 - a) * near + a * far))
+        nodes = max(self._logs[0].shape, default=1)
+        low, high = self._ends[:, :, None]
+        place = (at - low) / (high - low) * (nodes - 1)
+        cell = np.clip(place.astype(int), 0, nodes - 2)
+        share = place - cell
+        out = np.zeros((len(self._logs), at.shape[1]))
+        for corner in product((0, 1), repeat=len(at)):
+            side = np.array(corner, int)[:, None]
+            weight = np.prod(np.where(side, share, 1 - share), axis=0)
+            for k, logs in enumerate(self._logs):
+                out[k] += weight * logs[tuple(cell + side)]
+        return np.exp(out)
+
+
+def predicted_slopes(noise: Noise, law: Any, y: Any) -> list[Any]:
+    """d nll / d raw of each modelled parameter, on the scale it is predicted on, of values."""
+    by_name = law.parameter_gradient(y)
+    return [by_name[name] * noise.parameter(name).predicted.slope(law.parameters[name]) for name in noise.modelled]

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from neglog.distributions.noise import Noise
-from neglog.distributions.parameters import MODEL, kept
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS
 from neglog.likelihood.modelled import refuse_own_terms, refuse_told
@@ -26,12 +25,6 @@ def suited(given: str | Noise) -> Noise:
         raise ValueError(
             f"{noise!r}: trees add up to any number, but under the link {link!r} not every raw prediction has a law; "
             f"use link={noise.default_link!r}"
-        )
-    if noise.modelled not in ((), (noise.spread,)):
-        wanted = f"the {noise.spread} alone" if noise.spread else "none of its parameters"
-        raise ValueError(
-            f"{noise!r}: trees predict the location and, as {MODEL!r}, {wanted}; state a number or None for "
-            f"{', '.join(name for name in noise.modelled if name != noise.spread)}, or take nl.fit"
         )
     objection = noise.cannot_tell(2, 1)  # from targets of both sorts
     if objection is not None:
@@ -60,12 +53,6 @@ def outputs_of(noise: Noise, classes: int = 0) -> int:
     return 1 + len(noise.modelled)
 
 
-def with_spread(noise: Noise, log_spread: Numbers) -> Any:
-    """The noise with its modelled parameter filled in, row by row."""
-    with np.errstate(over="ignore", under="ignore"):
-        return noise.unmodelled().estimated(**{str(noise.spread): kept(np.exp(log_spread))})
-
-
 def law_of(noise: Noise, raw: Numbers) -> Any:
-    """The law of y at raw predictions: (n,), or (n, 2) with the log of the spread, or (n, classes)."""
+    """The law of y at raw predictions: (n,), or (n, outputs) with those of modelled parameters, or (n, classes)."""
     return noise.given(raw)

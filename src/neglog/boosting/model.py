@@ -1,6 +1,7 @@
 """Trained trees with their noise: means, laws and nats of new rows."""
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,13 +32,54 @@ class Library(Protocol):
         ...
 
 
-class BoostedModel:
+class Boosted(ABC):
+    """What one model and several have in common: predictions, laws and nats of rows, and a file."""
+
+    library: Library
+    noise: Noise
+    features: Features
+    classes: Numbers | None
+    held_out: float | None
+
+    @abstractmethod
+    def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
+        """The law of y for each row of X: nll, cdf, icdf, sample and the rest. Of classes, that of their number."""
+
+    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
+        probabilities.
+        """
+        law = self.distribution(X, offset=offset, exposure=exposure)
+        return np.asarray(law.p if law.labelled else law.point())
+
+    def nll(self, X: Any, y: ArrayLike | str, *, offset: Any = None, exposure: Any = None) -> Numbers:
+        """-log p of each y at its row of X in nats, every constant included; +inf outside the support."""
+        labels = labels_of(X, y, self.noise)
+        codes = labels if self.classes is None else codes_of(labels, self.classes)
+        return np.asarray(self.distribution(X, offset=offset, exposure=exposure).nll(codes))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON, the trees as the trainer's own text in it; `load` reads it."""
+        from neglog.boosting.storage import save  # which builds models, and so comes after this module
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> "Boosted":
+        """What `save` wrote."""
+        from neglog.boosting.storage import load
+
+        model: Boosted = load(path)
+        return model
+
+
+class BoostedModel(Boosted):
     """Trees, the intercept they started from, and the noise with everything that was estimated.
 
     booster    the trainer's own, which knows the trees only: its raw prediction lacks intercept and offset
     noise      every parameter filled in, but for one that is predicted for each row
     intercept  one number per output: the intercept-only maximum likelihood, at which boosting began; that of a
-               modelled log spread with what held-out rows added to it
+               modelled parameter with what held-out rows added to it
     classes    the labels of a target of classes, in the order of their probabilities; else None
     rounds     how many rounds of trees are used: all, or up to the best of early stopping
     held_out   mean nats of the rows that were not trained on (valid, or out-of-fold); None if there were none
@@ -59,45 +101,18 @@ class BoostedModel:
 
     @property
     def outputs(self) -> int:
-        """How many raw predictions a row has: one, two with a modelled spread, or one per class."""
+        """How many raw predictions a row has: one, one more for each modelled parameter, or one per class."""
         return outputs_of(self.noise, 0 if self.classes is None else len(self.classes))
 
     def raw_prediction(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """offset + intercept + trees, before the link; beside it the log of a modelled spread."""
+        """offset + intercept + trees, before the link; beside it those of modelled parameters."""
         rows, shift = read_new(X, self.noise, self.features, self.classes, offset=offset, exposure=exposure)
         scores = Start(self.intercept, self.noise).scores(rows.shape[0], shift)
         scores += self.library.raw(self.booster, rows, self.rounds).reshape(scores.shape)
         return scores
 
     def distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
-        """The law of y for each row of X: nll, cdf, icdf, sample and the rest. Of classes, that of their number."""
         return law_of(self.noise, self.raw_prediction(X, offset=offset, exposure=exposure))
-
-    def predict(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """One number for each row of X: the mean of y, or the centre of a law that has none; for classes, their
-        probabilities.
-        """
-        law = self.distribution(X, offset=offset, exposure=exposure)
-        return np.asarray(law.p if law.labelled else law.point())
-
-    def nll(self, X: Any, y: ArrayLike | str, *, offset: Any = None, exposure: Any = None) -> Numbers:
-        """-log p of each y at its row of X in nats, every constant included; +inf outside the support."""
-        labels = labels_of(X, y, self.noise)
-        codes = labels if self.classes is None else codes_of(labels, self.classes)
-        return np.asarray(self.distribution(X, offset=offset, exposure=exposure).nll(codes))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON, the trees as the trainer's own text in it; `load` reads it."""
-        from neglog.boosting.storage import save  # which builds models, and so comes after this module
-
-        save(self, path)
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> "BoostedModel":
-        """The model that `save` wrote."""
-        from neglog.boosting.storage import load
-
-        return load(path)
 
     def __repr__(self) -> str:
         seen = "" if self.held_out is None else f", {self.held_out:.5g} nats a row held out"

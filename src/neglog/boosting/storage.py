@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from neglog.atomic import written_whole
-from neglog.boosting.model import BoostedModel
+from neglog.boosting.ensemble import BoostedEnsemble
+from neglog.boosting.model import Boosted, BoostedModel
 from neglog.boosting.rows import Features
 from neglog.distributions.noise import Noise
 from neglog.distributions.registry import FAMILIES
@@ -32,10 +33,19 @@ KINDS: dict[str, Any] = {
 }
 
 
-def save(model: BoostedModel, path: str | os.PathLike[str]) -> None:
+def save(model: Boosted, path: str | os.PathLike[str]) -> None:
     """Write the model to a file, which appears only when it is complete."""
-    stored = {
-        KEY: FORMAT,
+    if isinstance(model, BoostedEnsemble):
+        stored = {KEY: FORMAT, "members": [_stored(one) for one in model.members], "held out": model.held_out}
+    else:
+        assert isinstance(model, BoostedModel)
+        stored = {KEY: FORMAT, **_stored(model)}
+    with written_whole(path) as file:
+        file.write(json.dumps(stored, indent=1).encode())
+
+
+def _stored(model: BoostedModel) -> dict[str, Any]:
+    return {
         "trainer": model.library.name,
         "noise": law_to_json(model.noise),
         "intercept": model.intercept.tolist(),
@@ -47,11 +57,9 @@ def save(model: BoostedModel, path: str | os.PathLike[str]) -> None:
         "held out": model.held_out,
         "booster": model.library.to_text(model.booster, model.rounds),
     }
-    with written_whole(path) as file:
-        file.write(json.dumps(stored, indent=1).encode())
 
 
-def load(path: str | os.PathLike[str]) -> BoostedModel:
+def load(path: str | os.PathLike[str]) -> Any:
     """The model that `model.save(path)` wrote. The file is read, never run; what does not fit together is refused."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -60,6 +68,19 @@ def load(path: str | os.PathLike[str]) -> BoostedModel:
     found = stored.get(KEY) if isinstance(stored, dict) else None
     if found != FORMAT:
         raise ValueError(f"{path} is not a boosted model that this version can read (format {found}, wanted {FORMAT})")
+    if "members" not in stored:
+        return _model(stored, path)
+    held_out, several = stored.get("held out"), stored["members"]
+    alike = isinstance(several, list) and several and all(isinstance(one, dict) for one in several)
+    if not alike or not isinstance(held_out, float | int | None):
+        raise ValueError(f"{path} is damaged: members or held out is not what it should be")
+    members = tuple(_model(one, path) for one in several)
+    if len({(one.library.name, type(one.noise), one.noise.modelled, one.features.count) for one in members}) > 1:
+        raise ValueError(f"{path} is damaged: its members are not models of the same kind")
+    return BoostedEnsemble(members, held_out)
+
+
+def _model(stored: dict[str, Any], path: Any) -> BoostedModel:
     stored.setdefault("named", {})  # which older files lack
     wrong = [name for name, kind in KINDS.items() if name not in stored or not isinstance(stored[name], kind)]
     if wrong or stored["trainer"] not in TRAINERS:

@@ -20,13 +20,13 @@ def as_predicted(task: Task, flat: Task, theta: Numbers, noise: Noise) -> Answer
     begun = np.zeros(engine.coefficients)
     begun[:columns] = theta
     for k, name in enumerate(target.noise.modelled, 1):
-        raw = _raw_value(noise.parameter(name), getattr(noise, name))
+        raw = value_to_begin(noise.parameter(name), getattr(noise, name))
         begun[k * columns : (k + 1) * columns] = _constant(flat.engine, raw)
     filled = {name: getattr(noise, name) for name in target.open}
     return Answer(begun, target.noise.estimated(**filled), False, 0, np.inf, engine, task.penalty)
 
 
-def _raw_value(own: Parameter, value: float) -> float:
+def value_to_begin(own: Parameter, value: float) -> float:
     """What is to be predicted of a parameter, well before its limit or its ends: so far out all is flat."""
     first, raw = float(own.predicted.raw(own.start)), float(own.predicted.raw(value))
     if own.within is not None:

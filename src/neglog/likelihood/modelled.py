@@ -41,10 +41,15 @@ class Modelled(Target):
         """
         law = noise.given(eta).with_precision(self.p)
         _, slopes, pairs = law.joint(self.raw, np.ascontiguousarray(eta[:, 0]), curvature=True)
-        for k, own in enumerate(noise.beside_location(), 1):
-            if own.name in noise.modelled and isinstance(own.predicted, Between):
-                _through(own.predicted, getattr(law, own.name), k, slopes, pairs)
+        through_ends(noise, law, slopes, pairs)
         return slopes, pairs
+
+
+def through_ends(noise: Noise, law: Any, slopes: Numbers, pairs: Numbers) -> None:
+    """From the derivatives in raw parameters to those in what is predicted of them, where these have ends."""
+    for k, own in enumerate(noise.beside_location(), 1):
+        if own.name in noise.modelled and isinstance(own.predicted, Between):
+            _through(own.predicted, getattr(law, own.name), k, slopes, pairs)
 
 
 def _through(scale: Between, value: Numbers, k: int, slopes: Numbers, pairs: Numbers) -> None:
