@@ -126,7 +126,7 @@ def train(
                    nats have not fallen for so many rounds, and the model is that of the best round
 
     ensemble       so many models, each of which leaves out another part of the rows as its `valid`, and the mixture of
-                   their laws: better nats than any of them, most of all where rows are few
+                   their laws: better nats than they have on average, most of all where rows are few
 
     Boosting starts at the intercept-only maximum likelihood with the offset. What the noise leaves open is estimated
     after training, by exact likelihood on rows that the trees have not seen: `valid`; without it out-of-fold, by
