@@ -96,10 +96,10 @@ def profiles(n, columns):
 def table(size, tell):
     """All of them, as lines."""
     large, small = ((100_000, 20), (1_000, 4)) if size.quick else ((1_000_000, 50), (10_000, 8))
-    tell("robust errors")
-    yield from robust(*large)
-    tell("profiles")
-    yield from profiles(*small)
+    for what, lines in (("robust errors", robust(*large)), ("profiles", profiles(*small))):
+        tell(what)
+        for line in lines:
+            yield tuple(f"{value:.4g}" if isinstance(value, float) else value for value in line)
 
 
 GROUPS = {"asked": table}
@@ -109,5 +109,5 @@ if __name__ == "__main__":
 
     begin = time.perf_counter()
     for line in table(SimpleNamespace(quick=False), print):
-        print(*(f"{value:.4g}" if isinstance(value, float) else value for value in line), sep=" | ")
+        print(*line, sep=" | ")
     print(f"{time.perf_counter() - begin:.0f} s")
