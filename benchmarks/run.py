@@ -202,7 +202,9 @@ def run(group, size, only, tables, tell, save):
     elif group in bayes.GROUPS:
         tables["bayes"] += bayes.GROUPS[group](size, tell)
     elif group in interval_coverage.GROUPS:
-        tables["coverage"] += interval_coverage.GROUPS[group](size, tell)
+        for line in interval_coverage.GROUPS[group](size, tell):
+            tables["coverage"].append(line)
+            save()
     elif group in band_coverage.GROUPS:
         tables["bands"] += band_coverage.GROUPS[group](size, tell)
     elif group in asked.GROUPS:

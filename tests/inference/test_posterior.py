@@ -313,3 +313,22 @@ def test_an_unseen_level_beside_an_interaction_has_its_own_prior_only():
     belief = nl.fit(table, y, nl.Gaussian(scale=0.1), terms=terms).posterior()
     unseen = belief.predictive(table.head(1).assign(g="new")).variance()[0] - 0.1**2
     assert 0.7**2 < unseen < 1.5 * 0.7**2  # the level's, and what is not known of the intercept
+
+
+def test_predictive_laws_keep_parameters_between_their_ends():
+    """Of few rows the power of Tweedie noise is known so badly that a Gaussian about it leaves (1, 2)."""
+    beyond = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 3))
+        y = nl.Tweedie(power=1.5, dispersion=1.0).given(X @ [0.3, -0.2, 0.1]).sample(rng=rng)
+        fit = nl.fit(X, y, nl.Tweedie())
+        if not fit.converged or not 1.01 < fit.noise.power < 1.99:
+            continue
+        law = fit.posterior().predictive(X)
+        assert np.isfinite(law.cdf(y)).all()
+        assert np.isfinite(law.nll(y)).all()
+        at = fit.posterior().names.index("power")
+        away = 4 * fit.posterior().std[at]  # nodes lie as far, and farther
+        beyond += not 1 < fit.noise.power - away < fit.noise.power + away < 2
+    assert beyond > 2

@@ -226,7 +226,7 @@ class LaplacePosterior(Posterior):
             variance = self.fit.few_rows**2 * np.maximum(variance - np.einsum("ij,ij->i", shift, cross), 0.0)
         else:
             means = mean[None]
-        law = self.joint.noise(nodes) if len(self._v) else noise
+        law = self.joint.noise(self._inside(nodes)) if len(self._v) else noise
         if isinstance(noise, Gaussian | LogNormal) and noise.link.name == "identity":
             scale = np.reshape(law.scale, (-1, 1))
             wide = type(noise)(means, np.sqrt(scale**2 + variance))
@@ -249,8 +249,18 @@ class LaplacePosterior(Posterior):
     def _over_draws(self, engine: Memory) -> Any:
         """Where the raw predictions of a row are several: an average over draws, each with its mirror image."""
         half = np.random.default_rng(0).standard_normal((PREDICTIVE_DRAWS // 2, self._root.shape[1]))
-        steps = np.concatenate([half, -half]) @ self._root.T
-        return mixture_of_draws(engine, self.joint, np.append(self._theta, self._v) + steps)
+        draws = np.append(self._theta, self._v) + np.concatenate([half, -half]) @ self._root.T
+        draws[:, len(self._theta) :] = self._inside(draws[:, len(self._theta) :])
+        return mixture_of_draws(engine, self.joint, draws)
+
+    def _inside(self, v: Numbers) -> Numbers:
+        """The same steps from the mode, of what lies between two ends as steps of its log odds: none leaves them."""
+        out = v.copy()
+        for k, own in enumerate(self.joint.opened):
+            if own.within is not None:
+                odds, mode = own.predicted, self._v[k]
+                out[:, k] = odds.value(odds.raw(mode) + (v[:, k] - mode) / odds.slope(mode))
+        return out
 
     @one_blas_thread
     def _raw(self, engine: Memory) -> tuple[Numbers, Numbers, Numbers]:
