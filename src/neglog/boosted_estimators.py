@@ -1,29 +1,30 @@
 """scikit-learn estimators over boosted trees: laws of y from settings that were chosen once, for all tables."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from neglog.design import check_index, declared_order
+from neglog.design import declared_order
 from neglog.distributions import Bernoulli, Categorical
 from neglog.distributions.noise import Noise
 from neglog.distributions.ordinal import Ordinal
 from neglog.distributions.specification import noise_of
-from neglog.estimators import OfClasses, OfLaws, check_weighted_classes, is_dataframe
+from neglog.estimators import ARRAYS, OfClasses, OfLaws, Reading, check_weighted_classes
 from neglog.typing import Numbers
 
-ARRAYS = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32), "ensure_all_finite": "allow-nan"}
 LIBRARIES = ("lightgbm", "xgboost")
 ROUNDS = 5000  # at most: rows that were left out say when to stop
 FEWEST = 10  # rows of a leaf, where there are many
 
 
-class _Boosted(BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: their parameters, how they read X, and laws of y for new rows."""
+class _Boosted(Reading):
+    """What both estimators share: their parameters, the training, and laws of y for new rows."""
+
+    _arrays: ClassVar[dict[str, Any]] = ARRAYS | {"ensure_all_finite": "allow-nan"}
 
     def __init__(
         self,
@@ -83,18 +84,6 @@ class _Boosted(BaseEstimator):  # type: ignore[misc]
             "deterministic": True,
             "seed": self.random_state,
         }
-
-    def _read(self, X: Any) -> Any:
-        if is_dataframe(X):
-            return validate_data(self, X, skip_check_array=True, reset=False)
-        return validate_data(self, X, reset=False, **ARRAYS)
-
-    def _read_both(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
-        check_index(X, y, "y")
-        if is_dataframe(X) and y is not None:
-            validate_data(self, X, skip_check_array=True, reset=True)
-            return X, column_or_1d(y)
-        return validate_data(self, X, y, reset=True, y_numeric=numeric, **ARRAYS)  # type: ignore[no-any-return]
 
     def predict_distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row: a distribution with nll, cdf, icdf, sample and the rest."""

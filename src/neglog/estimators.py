@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,7 +99,27 @@ class OfClasses:
         return float(np.average(np.log(p[np.arange(len(places)), places]), weights=sample_weight))
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc]
+class Reading(BaseEstimator):  # type: ignore[misc]
+    """How X and y are read: dataframes as they are, arrays after scikit-learn's checks."""
+
+    _arrays: ClassVar[dict[str, Any]] = ARRAYS
+
+    def _read(self, X: Any) -> Any:
+        """X as the design reads it. Dataframes keep their strings and categories; all else is checked as usual."""
+        if is_dataframe(X):
+            return validate_data(self, X, skip_check_array=True, reset=False)
+        return validate_data(self, X, reset=False, **self._arrays)
+
+    def _read_both(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
+        """X and y to learn from."""
+        check_index(X, y, "y")
+        if is_dataframe(X) and y is not None:
+            validate_data(self, X, skip_check_array=True, reset=True)
+            return X, column_or_1d(y)
+        return validate_data(self, X, y, reset=True, y_numeric=numeric, **self._arrays)  # type: ignore[no-any-return]
+
+
+class _Estimator(Reading):
     """What both estimators share: their parameters, how they read X, and laws of y for new rows."""
 
     def __init__(
@@ -140,20 +160,6 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         )
         self.coef_, self.intercept_, self.n_iter_ = self.fit_.coef, self.fit_.intercept, self.fit_.n_iter
         self.noise_, self.prior_ = self.fit_.noise, self.fit_.prior
-
-    def _read(self, X: Any) -> Any:
-        """X as the design reads it. Dataframes keep their strings and categories; all else is checked as usual."""
-        if is_dataframe(X):
-            return validate_data(self, X, skip_check_array=True, reset=False)
-        return validate_data(self, X, reset=False, **ARRAYS)
-
-    def _read_both(self, X: Any, y: Any, *, numeric: bool) -> tuple[Any, Any]:
-        """X and y to learn from."""
-        check_index(X, y, "y")
-        if is_dataframe(X) and y is not None:
-            validate_data(self, X, skip_check_array=True, reset=True)
-            return X, column_or_1d(y)
-        return validate_data(self, X, y, reset=True, y_numeric=numeric, **ARRAYS)  # type: ignore[no-any-return]
 
     def predict_distribution(self, X: Any, *, offset: Any = None, exposure: Any = None) -> Any:
         """The law of y for each row: a distribution with nll, cdf, icdf, sample and the rest."""

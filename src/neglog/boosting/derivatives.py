@@ -19,8 +19,8 @@ import numpy as np
 from neglog import _core
 from neglog.boosting.buffers import Buffers
 from neglog.boosting.estimation import estimated
-from neglog.boosting.information import Information, predicted_slopes
-from neglog.boosting.laws import open_parameters
+from neglog.boosting.information import Information
+from neglog.boosting.laws import open_parameters, slopes_beside
 from neglog.boosting.observed import numbers, points_of, zeros_of
 from neglog.boosting.team import Team
 from neglog.distributions.arrays import as_numbers, thread_count
@@ -169,9 +169,9 @@ class SeveralOutputs:
         unit = mean_of(hessian[:, 0], weight)
         gradient[:, 0] /= unit
         hessian[:, 0] /= unit
-        slopes, informations = predicted_slopes(noise, law, y), self.information(noise, law, raw)
-        for k, (slope, information) in enumerate(zip(slopes, informations, strict=True), 1):
-            gradient[:, k] = slope
+        slopes, informations = slopes_beside(noise, law, y, raw), self.information(noise, law, raw)
+        for k, (name, information) in enumerate(zip(noise.modelled, informations, strict=True), 1):
+            gradient[:, k] = slopes[name]
             np.maximum(information, np.abs(gradient[:, k]), out=hessian[:, k])
         return finished(gradient, hessian, None if weight is None else weight[:, None])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from neglog.boosting.laws import open_parameters
+from neglog.boosting.laws import open_parameters, slopes_beside
 from neglog.boosting.observed import may_be
 from neglog.design.design import Design, Schema
 from neglog.distributions.censored import Cells
@@ -58,7 +58,7 @@ def _likeliest(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None, level
         moved[:, 1:] += added if levels else 0.0
         law: Any = now.given(moved)
         nats = np.asarray(law.nll(y))
-        by_name = beside_location(noise, law, y, moved)
+        by_name = slopes_beside(noise, law, y, moved)
         slopes = np.stack([np.broadcast_to(by_name[name], nats.shape) for name in (*names, *noise.modelled[:levels])])
         value = float(np.average(nats[counted], weights=weights))
         gradient = np.average(slopes[:, counted], axis=1, weights=weights)
@@ -67,17 +67,6 @@ def _likeliest(noise: Noise, y: Any, raw: Numbers, weight: Numbers | None, level
     with np.errstate(all="ignore"):
         found = minimize(cost, begin, jac=True, method="L-BFGS-B", bounds=ends, options={"ftol": 1e-14, "gtol": 1e-8})
     return at(found.x)
-
-
-def beside_location(noise: Noise, law: Any, y: Any, raw: Numbers) -> dict[str, Any]:
-    """Slopes of the nll in every parameter beside the location, on the scale it is predicted on, row by row."""
-    own = [one for one in noise.beside_location() if not one.several]
-    if isinstance(y, Cells):
-        _, slopes, _ = law.joint(y, np.ascontiguousarray(raw[:, 0]))
-        chain = {one.name: slopes[k] / one.raw.slope(getattr(law, one.name)) for k, one in enumerate(own, 1)}
-    else:
-        chain = law.parameter_gradient(y)
-    return {one.name: chain[one.name] * one.predicted.slope(getattr(law, one.name)) for one in own}
 
 
 def _ends(own: Parameter) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.boosting.laws import slopes_beside
 from neglog.distributions.noise import Noise
 from neglog.typing import Numbers
 
@@ -58,8 +59,9 @@ class Information:
         law = noise.given(raw)
         y = law.sample((*raw.shape[:-2], draws), rng=0)
         with np.errstate(all="ignore"):
-            slopes = predicted_slopes(noise, law, y)
-            self._logs = [np.log(np.maximum(np.nanmean(np.square(slope), axis=-1), 1e-30)) for slope in slopes]
+            slopes = slopes_beside(noise, law, y, raw)
+            squares = [np.nanmean(np.square(slopes[name]), axis=-1) for name in noise.modelled]
+            self._logs = [np.log(np.maximum(square, 1e-30)) for square in squares]
 
     def _interpolated(self, at: Numbers) -> Numbers:
         """Linear between the nodes, of logarithms."""
@@ -76,9 +78,3 @@ class Information:
             for k, logs in enumerate(self._logs):
                 out[k] += weight * logs[tuple(cell + side)]
         return np.exp(out)
-
-
-def predicted_slopes(noise: Noise, law: Any, y: Any) -> list[Any]:
-    """d nll / d raw of each modelled parameter, on the scale it is predicted on, of values."""
-    by_name = law.parameter_gradient(y)
-    return [by_name[name] * noise.parameter(name).predicted.slope(law.parameters[name]) for name in noise.modelled]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from neglog.distributions.censored import Cells
 from neglog.distributions.noise import Noise
 from neglog.distributions.specification import noise_of
 from neglog.distributions.support import REALS
@@ -56,3 +57,14 @@ def outputs_of(noise: Noise, classes: int = 0) -> int:
 def law_of(noise: Noise, raw: Numbers) -> Any:
     """The law of y at raw predictions: (n,), or (n, outputs) with those of modelled parameters, or (n, classes)."""
     return noise.given(raw)
+
+
+def slopes_beside(noise: Noise, law: Any, y: Any, raw: Numbers) -> dict[str, Any]:
+    """Slopes of the nll in every parameter beside the location, on the scale it is predicted on, row by row."""
+    own = [one for one in noise.beside_location() if not one.several]
+    if isinstance(y, Cells):
+        _, slopes, _ = law.joint(y, np.ascontiguousarray(raw[:, 0]))
+        by_name = {one.name: slopes[k] / one.raw.slope(getattr(law, one.name)) for k, one in enumerate(own, 1)}
+    else:
+        by_name = law.parameter_gradient(y)
+    return {one.name: by_name[one.name] * one.predicted.slope(getattr(law, one.name)) for one in own}
