@@ -48,12 +48,9 @@ class BoostedEnsemble(Boosted):
 
 def _together(noises: list[Noise]) -> Noise:
     """The noises as one, whose parameters beside the location have them along a leading axis before the rows."""
-    first = noises[0]
-    values = {}
-    for own in first.declared:
-        stated = [noise.parameters[own.name] for noise in noises]
-        if own.name != first.location and own.name not in first.modelled and np.ndim(stated[0]) == own.several:
-            values[own.name] = np.stack([np.atleast_1d(value) for value in stated])  # numbers: (members, 1)
-            if own.several:
-                values[own.name] = values[own.name][:, None]
+    first, values = noises[0], {}
+    for own in first.beside_location():
+        if own.name not in first.modelled:
+            stated = np.stack([np.atleast_1d(noise.parameters[own.name]) for noise in noises])
+            values[own.name] = stated[:, None] if own.several else stated
     return first.estimated(**values)
